@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSL-1.0
+#
+# Compares the library's list HEADERS with the files in the folder ROOT.
+file(GLOB_RECURSE found LIST_DIRECTORIES OFF ${ROOT}/*)
+set(missing ${found})
+list(REMOVE_ITEM missing ${HEADERS})
+set(unknown ${HEADERS})
+list(REMOVE_ITEM unknown ${found})
+if(missing)
+  message(SEND_ERROR "not in the list timewheel_headers of CMakeLists.txt: ${missing}")
+endif()
+if(unknown)
+  message(SEND_ERROR "in the list timewheel_headers, but not there: ${unknown}")
+endif()
+set(sorted ${HEADERS})
+list(SORT sorted)
+if(NOT "${sorted}" STREQUAL "${HEADERS}")
+  message(SEND_ERROR "the list timewheel_headers is not sorted")
+endif()
+list(LENGTH found count)
+message(STATUS "${count} headers")
