@@ -16,8 +16,7 @@
 #error "timewheel needs Boost 1.81 or later (Asio 1.26.0, BOOST_ASIO_VERSION 102600)"
 #endif
 
-namespace boost::asio {
-}
+namespace boost::asio {}
 
 /** @brief Timers, timeouts and scheduled jobs for Boost.Asio on one hierarchical timing wheel per
     execution context.
