@@ -1,0 +1,54 @@
+#!/bin/sh
+# Installs what is missing, builds the examples and runs one.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/test/setup.sh"
+
+known=$(sed -n 's/^timewheel_example(\([a-z0-9_]*\).*/\1/p' "$root/example/CMakeLists.txt" |
+    tr '\n' ' ')
+known=${known% }
+
+usage() {
+    cat <<END
+usage: sh example/run.sh [EXAMPLE [ARGUMENT]...]
+
+Installs the packages that are missing, builds the examples and runs EXAMPLE with the arguments.
+The default is idle_server. The examples: $known
+END
+}
+
+name=${1:-idle_server}
+[ $# -eq 0 ] || shift
+case $name in
+-h | --help)
+    usage
+    exit
+    ;;
+esac
+case " $known " in
+*" $name "*) ;;
+*) fail "unknown example '$name', known are: $known" ;;
+esac
+
+install_packages g++ cmake ninja-build libboost1.81-dev
+
+(
+    # --fresh forgets whatever another compiler or generator left there.
+    configure() {
+        cmake --fresh --preset release -B "$root/build/example" \
+            -DTIMEWHEEL_BUILD_TESTS=OFF -DTIMEWHEEL_WERROR=OFF
+    }
+    cd "$root"
+    say "configuring in build/example"
+    if ! configure; then
+        say "trying again in an empty build/example"
+        rm -rf build/example
+        configure
+    fi
+    say "building (a minute or so the first time)"
+    cmake --build build/example --parallel "$(nproc)" --target "$name"
+) >&2
+
+say "running $name $*"
+exec "$root/build/example/example/$name" "$@"
