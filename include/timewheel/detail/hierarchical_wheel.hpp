@@ -52,7 +52,8 @@ public:
 
     bool empty() const noexcept
     {
-        return occupied_levels_ == 0 && lists_[due].empty() && lists_[batch].empty();
+        return occupied_levels_ == 0 && lists_[due].empty() && lists_[late].empty() &&
+               lists_[batch].empty();
     }
 
     void insert(wheel_node& node, tick_type tick) noexcept
@@ -89,15 +90,15 @@ public:
         first, and in the order of filing within a tick. `on_due` may insert, remove and reschedule
         any node; what it files as due already is handed out by a later call.
 
-        `now` is not before now(). At most `max` nodes are visited (max > 0), so a call is bounded whatever has piled up.
-        Returns whether all that is due by `now` has been handed out.
+        `now` is not before now(). At most `max` nodes are visited (max > 0), so a call is bounded
+        whatever has piled up. Returns whether all that is due by `now` has been handed out.
     */
     template <class OnDue>
     bool expire(tick_type now, std::size_t max, OnDue&& on_due)
     {
         BOOST_ASSERT(now_ <= now && now < never && max > 0);
         list_anchor& ready = lists_[batch];
-        ready.splice_back(lists_[due]);
+        lists_[open_level_ != 0 ? late : batch].splice_back(lists_[due]);
         open_next_slot(now); // each call gets on, however much is filed as due in between
         for (; max != 0; --max) {
             if (open_level_ != 0 && (ready.empty() || max % 2 == 0))
@@ -114,10 +115,10 @@ public:
     // removed or moved later since. `never` if nothing is filed.
     tick_type next_wakeup() const noexcept
     {
+        if (empty())
+            return never;
         if (open_level_ != 0 || !lists_[due].empty() || !lists_[batch].empty())
             return now_;
-        if (occupied_levels_ == 0)
-            return never;
         const unsigned level = lowest_level();
         const unsigned digit = first_digit(level);
         return level == 0 ? slot_start(0, digit) : earliest_[slot_index(level, digit)];
@@ -137,7 +138,10 @@ public:
             }
         };
         look_at(lists_[batch]);
+        look_at(lists_[late]);
         look_at(lists_[due]);
+        if (open_level_ != 0) // earlier slots than this are filled from it
+            look_at(lists_[open_slot()]);
         for (unsigned level = 0; level != levels; ++level) {
             for (unsigned digit = 0; digit != slots; ++digit) {
                 if (!is_occupied(level, digit))
@@ -177,18 +181,21 @@ public:
                 taken(node);
             }
         };
+        // An open slot is behind what has been refiled from it, and before what was due since.
         open_level_ = 0;
         take(batch);
-        take(due);
         for (std::size_t slot = 0; slot != levels * slots; ++slot)
             take(slot);
+        take(late);
+        take(due);
     }
 
 private:
     static constexpr unsigned levels = 8;
     static constexpr unsigned slots = 256;
     static constexpr std::size_t due = levels * slots; // filed when their tick had been reached
-    static constexpr std::size_t batch = due + 1;      // being handed out
+    static constexpr std::size_t late = due + 1;       // were due; wait for the open slot to close
+    static constexpr std::size_t batch = due + 2;      // being handed out
 
     static constexpr std::size_t slot_index(unsigned level, unsigned digit) noexcept
     {
@@ -207,6 +214,11 @@ private:
         return (above | digit) << (8 * level);
     }
 
+    std::size_t open_slot() const noexcept
+    {
+        return slot_index(open_level_, digit_of(now_, open_level_));
+    }
+
     // Whether `tick` belongs to the slot whose nodes are being refiled.
     bool in_open_slot(tick_type tick) const noexcept
     {
@@ -215,11 +227,12 @@ private:
 
     void file(wheel_node& node) noexcept
     {
-        // A node for the open slot goes through it, behind those of its tick that wait there.
-        if (open_level_ != 0 && in_open_slot(node.tick))
-            append(open_level_, node);
-        else if (node.tick <= now_)
+        // A node for the open slot goes through it, behind those of its tick that wait there; but
+        // not if it is due already, or nodes that are filed again and again would keep it open.
+        if (node.tick <= now_)
             lists_[due].push_back(node);
+        else if (open_level_ != 0 && in_open_slot(node.tick))
+            append(open_level_, node);
         else
             append(level_of(node.tick), node);
     }
@@ -301,7 +314,7 @@ private:
 
     void refile_from_open_slot() noexcept
     {
-        const std::size_t slot = slot_index(open_level_, digit_of(now_, open_level_));
+        const std::size_t slot = open_slot();
         if (!lists_[slot].empty()) {
             auto& node = static_cast<wheel_node&>(*lists_[slot].front());
             remove(node);
@@ -310,8 +323,10 @@ private:
             else
                 append(level_of(node.tick), node);
         }
-        if (lists_[slot].empty())
+        if (lists_[slot].empty()) {
             open_level_ = 0;
+            lists_[batch].splice_back(lists_[late]);
+        }
     }
 
     template <class OnDue>
@@ -332,7 +347,7 @@ private:
     unsigned occupied_levels_ = 0;
     std::uint64_t refiled_ = 0;
     std::array<std::uint64_t, levels * words_per_level> occupied_{};
-    std::array<list_anchor, levels * slots + 2> lists_;
+    std::array<list_anchor, levels * slots + 3> lists_;
     std::array<tick_type, levels * slots> earliest_; // of a slot above level 0, while occupied
 };
 

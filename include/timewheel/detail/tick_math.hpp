@@ -21,12 +21,16 @@ template <class Rep>
 constexpr Rep saturated_add(Rep a, Rep b) noexcept
 {
     using limits = std::numeric_limits<Rep>;
-    if constexpr (std::floating_point<Rep>)
-        return a + b;
-    else if (b > 0)
+    if constexpr (std::floating_point<Rep>) {
+        const Rep sum = a + b;
+        return sum > (limits::max)()    ? (limits::max)()
+               : sum < limits::lowest() ? limits::lowest()
+                                        : sum;
+    } else if (b > 0) {
         return a > (limits::max)() - b ? (limits::max)() : static_cast<Rep>(a + b);
-    else
-        return a < (limits::min)() - b ? (limits::min)() : static_cast<Rep>(a + b);
+    } else {
+        return a < limits::lowest() - b ? limits::lowest() : static_cast<Rep>(a + b);
+    }
 }
 
 template <class Clock>
@@ -119,7 +123,10 @@ private:
                 return -(std::int64_t{1} << 62);
             if (n >= limit)
                 return std::int64_t{1} << 62;
-            return static_cast<wide>(n * tick_.count() > count ? n - 1 : n);
+            // The quotient is rounded: what begin() computes decides.
+            if (n * tick_.count() > count)
+                return static_cast<wide>(n - 1);
+            return static_cast<wide>((n + 1) * tick_.count() <= count ? n + 1 : n);
         } else {
             const wide n = static_cast<wide>(count) / static_cast<wide>(tick_.count());
             const wide rest = static_cast<wide>(count) % static_cast<wide>(tick_.count());

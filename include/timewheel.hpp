@@ -1,0 +1,19 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_HPP
+#define TIMEWHEEL_HPP
+
+#include <timewheel/basic_waitable_timer.hpp>
+#include <timewheel/config.hpp>
+#include <timewheel/default_completion_token.hpp>
+#include <timewheel/error.hpp>
+#include <timewheel/high_resolution_timer.hpp>
+#include <timewheel/manual_clock.hpp>
+#include <timewheel/steady_timer.hpp>
+#include <timewheel/system_timer.hpp>
+#include <timewheel/version.hpp>
+#include <timewheel/wheel_service.hpp>
+
+#endif

@@ -1,0 +1,140 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_TICK_SOURCE_HPP
+#define TIMEWHEEL_DETAIL_TICK_SOURCE_HPP
+
+#include <timewheel/config.hpp>
+#include <timewheel/detail/slot_memory.hpp>
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/defer.hpp>
+#include <boost/asio/post.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <typeinfo>
+
+namespace timewheel::detail {
+
+// How many turns of a driver are queued at most, and so how many of its completions run between
+// two looks at the context's other work.
+inline constexpr unsigned max_runners = 64;
+
+// What a tick source calls, from handlers of the context.
+class tick_sink
+{
+public:
+    virtual void on_turn(unsigned runner) = 0;
+    virtual void on_alarm(unsigned alarm, std::uint64_t version) = 0;
+
+protected:
+    ~tick_sink() = default;
+};
+
+/*  What a driver needs of the context: turns, and an alarm. It hides the type of the executor.
+
+    Turns come from one of max_runners runners, each of which is queued at most once. The alarm may
+    be set anew while the handler of the time before is still queued; alarm handlers are numbered
+    0 and 1, each of which is under way at most once.
+*/
+template <class Clock, class WaitTraits>
+class tick_source
+{
+public:
+    virtual ~tick_source() = default;
+
+    virtual void post_turn(unsigned runner) = 0;
+
+    // The same from within a turn: the context may queue it without waking another thread.
+    virtual void defer_turn(unsigned runner) = 0;
+
+    // Sets or clears the alarm. Calls must not overlap.
+    virtual void
+    set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) = 0;
+    virtual void clear_alarm() = 0;
+
+    // Whether the turns run on exactly this executor.
+    virtual bool runs_on(const std::type_info& type, const void* executor) const noexcept = 0;
+
+    // Lets go of the context. The memory of handlers that are still queued there stays.
+    virtual void shutdown() noexcept = 0;
+};
+
+template <class Clock, class WaitTraits, class Executor>
+class executor_tick_source final : public tick_source<Clock, WaitTraits>
+{
+public:
+    executor_tick_source(const Executor& executor, tick_sink& sink)
+        : sink_(sink)
+        , executor_(executor)
+        , timer_(std::in_place, executor)
+    {}
+
+    void post_turn(unsigned runner) override { asio::post(executor_, turn_handler{this, runner}); }
+
+    void defer_turn(unsigned runner) override
+    {
+        asio::defer(executor_, turn_handler{this, runner});
+    }
+
+    void set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) override
+    {
+        timer_->expires_at(when);
+        timer_->async_wait(alarm_handler{this, alarm, version});
+    }
+
+    void clear_alarm() override { timer_->cancel(); }
+
+    bool runs_on(const std::type_info& type, const void* executor) const noexcept override
+    {
+        return type == typeid(Executor) && *static_cast<const Executor*>(executor) == executor_;
+    }
+
+    void shutdown() noexcept override { timer_.reset(); }
+
+private:
+    using turn_memory = slot_memory<96>;
+    using alarm_memory = slot_memory<256>;
+
+    struct turn_handler
+    {
+        executor_tick_source* source;
+        unsigned runner;
+
+        using allocator_type = slot_allocator<void, turn_memory>;
+        allocator_type get_allocator() const noexcept
+        {
+            return allocator_type(source->turn_memory_[runner]);
+        }
+
+        void operator()() const { source->sink_.on_turn(runner); }
+    };
+
+    struct alarm_handler
+    {
+        executor_tick_source* source;
+        unsigned alarm;
+        std::uint64_t version;
+
+        using allocator_type = slot_allocator<void, alarm_memory>;
+        allocator_type get_allocator() const noexcept
+        {
+            return allocator_type(source->alarm_memory_[alarm]);
+        }
+
+        void operator()(const error_code&) const { source->sink_.on_alarm(alarm, version); }
+    };
+
+    tick_sink& sink_;
+    Executor executor_;
+    std::optional<asio::basic_waitable_timer<Clock, WaitTraits, Executor>> timer_;
+    std::array<turn_memory, max_runners> turn_memory_;
+    std::array<alarm_memory, 2> alarm_memory_;
+};
+
+}
+
+#endif

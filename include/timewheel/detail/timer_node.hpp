@@ -1,0 +1,112 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_TIMER_NODE_HPP
+#define TIMEWHEEL_DETAIL_TIMER_NODE_HPP
+
+#include <timewheel/detail/hierarchical_wheel.hpp>
+#include <timewheel/detail/operation.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <type_traits>
+
+namespace timewheel::detail {
+
+// What a driver files in its wheel, for every kind of timer. All is guarded by the driver's mutex.
+class driver_node : public wheel_node
+{
+public:
+    // Called with the driver's mutex locked when the node is due, unlinked: moves operations that
+    // are over to `ready`, and must not call anything of a user's.
+    using due_function = void (*)(driver_node& node, operation_queue& ready);
+
+    explicit driver_node(due_function due) noexcept : due_(due) {}
+
+    void on_due(operation_queue& ready) { due_(*this, ready); }
+
+    // Whether anything waits for the node. It stays filed for a while when nothing does, since that
+    // is cheaper than to unlink it. A hint when read without the mutex, by the owner: false is true.
+    bool is_armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
+    void set_armed(bool armed) noexcept { armed_.store(armed, std::memory_order_relaxed); }
+
+private:
+    due_function due_;
+    std::atomic<bool> armed_{false};
+};
+
+// What only the owner of a timer knows; kept where the node has room for it.
+struct timer_flags
+{
+    bool is_due = false;        // the expiry had come when it was set
+    bool runs_in_turns = false; // the timer's executor is the one of the driver's turns
+};
+
+// Its anchor is what the last wait of a timer finds as its neighbour.
+struct wait_list
+{
+    list_anchor waits;
+};
+
+// A node with the waits for it, in the order of their start.
+class timer_node final : public driver_node, public timer_flags, private wait_list
+{
+public:
+    timer_node() noexcept : driver_node(&expire) {}
+
+    void add(operation& wait) noexcept
+    {
+        waits.push_back(wait);
+        set_armed(true);
+    }
+
+    // Ends the oldest wait, if there is one.
+    bool end_one(operation::state outcome, operation_queue& ready) noexcept
+    {
+        if (waits.empty())
+            return false;
+        end(static_cast<operation&>(*waits.front()), outcome, ready);
+        return true;
+    }
+
+    std::size_t end_all(operation::state outcome, operation_queue& ready) noexcept
+    {
+        std::size_t n = 0;
+        while (end_one(outcome, ready))
+            ++n;
+        return n;
+    }
+
+    // Ends one wait of whichever timer it belongs to.
+    static void end(operation& wait, operation::state outcome, operation_queue& ready) noexcept
+    {
+        if (list_link* const anchor = wait.unlink())
+            of_anchor(*static_cast<list_anchor*>(anchor)).set_armed(false);
+        wait.outcome = outcome;
+        ready.push(wait);
+    }
+
+    void take_waits(timer_node& other) noexcept
+    {
+        waits.splice_back(other.waits);
+        set_armed(other.is_armed());
+        other.set_armed(false);
+    }
+
+private:
+    static timer_node& of_anchor(list_anchor& anchor) noexcept
+    {
+        static_assert(std::is_standard_layout_v<wait_list>);
+        return static_cast<timer_node&>(reinterpret_cast<wait_list&>(anchor));
+    }
+
+    static void expire(driver_node& node, operation_queue& ready)
+    {
+        static_cast<timer_node&>(node).end_all(operation::state::expired, ready);
+    }
+};
+
+}
+
+#endif

@@ -1,0 +1,161 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_WHEEL_DRIVER_HPP
+#define TIMEWHEEL_DETAIL_WHEEL_DRIVER_HPP
+
+#include <timewheel/detail/base_executor.hpp>
+#include <timewheel/detail/driven_clock.hpp>
+#include <timewheel/detail/hierarchical_wheel.hpp>
+#include <timewheel/detail/operation.hpp>
+#include <timewheel/detail/runner_set.hpp>
+#include <timewheel/detail/tick_math.hpp>
+#include <timewheel/detail/tick_source.hpp>
+#include <timewheel/detail/timer_node.hpp>
+
+#include <boost/assert.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace timewheel::detail {
+
+// What a driver has done since it was made; see wheel_service_stats.
+struct driver_counters
+{
+    std::uint64_t pending = 0;
+    std::uint64_t fired = 0;
+    std::uint64_t cancelled = 0;
+    std::uint64_t alarms_set = 0;
+    std::uint64_t alarms_rung = 0;
+    std::uint64_t refiled = 0;
+};
+
+/*  Drives a wheel by a clock on an execution context: one for each context, Clock and WaitTraits.
+
+    Two things run on the context. The alarm is a timer of Asio's that is set when something is filed
+    that is due before it, and cleared when nothing waits any more; it is what keeps the context from
+    running out of work. Turns complete the operations that are ready, each turn one, so that a
+    handler that blocks or throws takes nobody else's turn. While n operations are ready,
+    min(n, max_runners) turns are queued: neither does a turn find nothing to do, nor does mass
+    expiry keep the context from its other work.
+
+    Everything is guarded by `mutex_`, which is never held across a handler, an allocation, a post or
+    a system call. `alarm_mutex_` makes calls of the alarm one at a time, and is locked before it.
+*/
+template <class Clock, class WaitTraits>
+class wheel_driver final : private tick_sink, private clock_observer<typename Clock::time_point>
+{
+public:
+    using time_point = typename Clock::time_point;
+
+    explicit wheel_driver(std::chrono::nanoseconds tick)
+        : math_(tick)
+        , wheel_(math_.floor(Clock::now()))
+    {}
+
+    wheel_driver(const wheel_driver&) = delete;
+    wheel_driver& operator=(const wheel_driver&) = delete;
+
+    ~wheel_driver() { shutdown(); }
+
+    // Names an executor of the context, before anything else. Only the first call counts.
+    template <class Executor>
+    void attach(const Executor& executor);
+
+    // Whether the turns run on exactly this executor, so that a handler for it may run in one.
+    template <class Executor>
+    bool runs_on(const Executor& executor) const
+    {
+        return visit_plain_executor(executor, [this](const auto& plain) {
+            return source_->runs_on(typeid(plain), &plain);
+        });
+    }
+
+    const tick_math<Clock>& math() const noexcept { return math_; }
+
+    // Adds a wait; the timer is due at `tick` if this is its only one.
+    void start(timer_node& timer, operation& wait, tick_type tick);
+
+    // Ends waits as cancelled and returns how many. The timer stays filed for its next wait.
+    std::size_t cancel(timer_node& timer);
+    std::size_t cancel_one(timer_node& timer);
+    void cancel(operation& wait);
+
+    // Ends the waits and takes the timer off the wheel.
+    void release(timer_node& timer);
+
+    // Moves waits and place in the wheel to a timer that has neither.
+    void move(timer_node& from, timer_node& to);
+
+    // Destroys all operations, whatever their handlers do meanwhile, and lets go of the context.
+    void shutdown() noexcept;
+
+    driver_counters counters() const;
+
+    // The beginning of the earliest tick for which something waits.
+    std::optional<time_point> next_deadline() override;
+
+private:
+    using lock_type = std::unique_lock<std::mutex>;
+
+    tick_sink& sink() noexcept { return *this; }
+    clock_observer<time_point>& observer() noexcept { return *this; }
+
+    // How many nodes a turn visits in the wheel before it completes its operation.
+    static constexpr std::size_t batch_size = 64;
+
+    void on_turn(unsigned runner) override;
+    void on_alarm(unsigned alarm, std::uint64_t version) override;
+    void on_clock_moved() noexcept override;
+
+    void file(driver_node& node, tick_type tick, bool is_due);
+    void expire(time_point now);
+    void count_cancelled(std::size_t n);
+    void settle();
+    void set_alarm(tick_type tick);
+    void clear_alarm();
+    void forget_alarm();
+    tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
+    time_point alarm_time(tick_type tick) const;
+    void finish(lock_type& lock);
+    void take_turn(lock_type& lock, std::optional<unsigned> runner);
+    std::size_t turns_wanted() const;
+    void sync_alarm();
+    void post(runner_set::mask runners);
+
+    const tick_math<Clock> math_;
+    std::once_flag attached_;
+    std::unique_ptr<tick_source<Clock, WaitTraits>> source_;
+
+    mutable std::mutex mutex_;
+    hierarchical_wheel wheel_;
+    operation_queue ready_;
+    runner_set runners_;
+    std::size_t pending_ = 0;
+    driver_counters counters_;
+    std::atomic<bool> overdue_{false}; // whether the wheel may have something to hand out now
+    bool shut_down_ = false;
+
+    bool alarm_is_set_ = false;
+    std::atomic<tick_type> alarm_tick_{hierarchical_wheel::never};
+    std::uint64_t alarm_version_ = 0; // counts each change of the two above
+    bool alarm_is_stale_ = false;     // whether the tick source has to be told
+
+    std::mutex alarm_mutex_;
+    std::uint64_t alarm_in_force_ = 0;   // the version that the tick source has been told
+    std::array<bool, 2> alarm_queued_{}; // which alarm handlers are under way
+};
+
+}
+
+#include <timewheel/impl/wheel_driver.hpp>
+
+#endif

@@ -1,0 +1,352 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_IMPL_WHEEL_DRIVER_HPP
+#define TIMEWHEEL_IMPL_WHEEL_DRIVER_HPP
+
+#include <timewheel/detail/wheel_driver.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <typeinfo>
+#include <utility>
+
+namespace timewheel::detail {
+
+template <class Clock, class WaitTraits>
+template <class Executor>
+void wheel_driver<Clock, WaitTraits>::attach(const Executor& executor)
+{
+    std::call_once(attached_, [&] {
+        visit_base_executor(executor, [this](const auto& base) {
+            using base_type = std::remove_cvref_t<decltype(base)>;
+            using source_type = executor_tick_source<Clock, WaitTraits, base_type>;
+            source_ = std::make_unique<source_type>(base, sink());
+        });
+        if constexpr (driven_clock<Clock>)
+            access::add_observer<Clock>(observer());
+    });
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::start(timer_node& timer, operation& wait, tick_type tick)
+{
+    // Only a wait that would move the alarm is worth a look at the clock: it may be due already.
+    const bool is_due =
+        tick < alarm_tick_.load(std::memory_order_relaxed) && tick <= math_.floor(Clock::now());
+    lock_type lock(mutex_);
+    const bool was_armed = timer.is_armed();
+    timer.add(wait);
+    ++pending_;
+    if (!was_armed)
+        file(timer, tick, is_due);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
+std::size_t wheel_driver<Clock, WaitTraits>::cancel(timer_node& timer)
+{
+    if (!timer.is_armed())
+        return 0;
+    lock_type lock(mutex_);
+    const std::size_t n = timer.end_all(operation::state::cancelled, ready_);
+    count_cancelled(n);
+    finish(lock);
+    return n;
+}
+
+template <class Clock, class WaitTraits>
+std::size_t wheel_driver<Clock, WaitTraits>::cancel_one(timer_node& timer)
+{
+    if (!timer.is_armed())
+        return 0;
+    lock_type lock(mutex_);
+    const std::size_t n = timer.end_one(operation::state::cancelled, ready_) ? 1 : 0;
+    count_cancelled(n);
+    finish(lock);
+    return n;
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::cancel(operation& wait)
+{
+    lock_type lock(mutex_);
+    if (wait.outcome != operation::state::waiting)
+        return;
+    timer_node::end(wait, operation::state::cancelled, ready_);
+    count_cancelled(1);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::release(timer_node& timer)
+{
+    lock_type lock(mutex_);
+    count_cancelled(timer.end_all(operation::state::cancelled, ready_));
+    if (timer.is_linked())
+        wheel_.remove(timer);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::move(timer_node& from, timer_node& to)
+{
+    lock_type lock(mutex_);
+    if (from.is_linked())
+        wheel_.replace(from, to);
+    to.take_waits(from);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
+{
+    lock_type lock(mutex_);
+    if (!std::exchange(shut_down_, true) && source_) {
+        lock.unlock();
+        if constexpr (driven_clock<Clock>)
+            access::remove_observer<Clock>(observer());
+        source_->shutdown();
+        lock.lock();
+    }
+    // A destructor may start another wait or destroy other timers, so the lock is not held.
+    while (!wheel_.empty() || !ready_.empty()) {
+        wheel_.take_all([this](wheel_node& node) { static_cast<driver_node&>(node).on_due(ready_); }
+        );
+        pending_ = 0;
+        while (operation* const op = ready_.try_pop()) {
+            lock.unlock();
+            op->destroy();
+            lock.lock();
+        }
+    }
+}
+
+template <class Clock, class WaitTraits>
+driver_counters wheel_driver<Clock, WaitTraits>::counters() const
+{
+    const lock_type lock(mutex_);
+    driver_counters counters = counters_;
+    counters.pending = pending_;
+    counters.refiled = wheel_.refiled();
+    return counters;
+}
+
+template <class Clock, class WaitTraits>
+auto wheel_driver<Clock, WaitTraits>::next_deadline() -> std::optional<time_point>
+{
+    const lock_type lock(mutex_);
+    const tick_type tick = wheel_.next_due([](const wheel_node& node) {
+        return static_cast<const driver_node&>(node).is_armed();
+    });
+    if (tick == hierarchical_wheel::never)
+        return std::nullopt;
+    return math_.begin(tick);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::on_turn(unsigned runner)
+{
+    const bool expiring = overdue_.load(std::memory_order_relaxed);
+    const time_point now = expiring ? Clock::now() : time_point{};
+    lock_type lock(mutex_);
+    runners_.release(runner);
+    if (expiring && ready_.size() < max_runners)
+        expire(now);
+    take_turn(lock, runner);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::on_alarm(unsigned alarm, std::uint64_t version)
+{
+    {
+        const lock_type alarm_lock(alarm_mutex_);
+        alarm_queued_[alarm] = false;
+    }
+    const time_point now = Clock::now();
+    lock_type lock(mutex_);
+    if (!alarm_is_set_ || version != alarm_version_) {
+        lock.unlock();
+        sync_alarm();
+        return;
+    }
+    forget_alarm();
+    ++counters_.alarms_rung;
+    expire(now);
+    take_turn(lock, std::nullopt);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::on_clock_moved() noexcept
+{
+    const tick_type now = math_.floor(Clock::now());
+    lock_type lock(mutex_);
+    if (pending_ == 0 || (now >= wheel_.now() && now < wheel_.next_wakeup()))
+        return;
+    overdue_.store(true, std::memory_order_relaxed);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::file(driver_node& node, tick_type tick, bool is_due)
+{
+    if (node.is_linked())
+        wheel_.reschedule(node, tick);
+    else
+        wheel_.insert(node, tick);
+    if (is_due || tick <= wheel_.now())
+        overdue_.store(true, std::memory_order_relaxed);
+    else if (alarm_is_set_ ? tick < alarm_tick() : !overdue_.load(std::memory_order_relaxed))
+        set_alarm(tick);
+}
+
+// Hands out what is due, at most batch_size of it.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::expire(time_point now)
+{
+    tick_type tick = math_.floor(now);
+    if (tick < wheel_.now()) {
+        // Another thread has read the clock later and come here first, or the clock was set back.
+        tick = math_.floor(Clock::now());
+        if (tick < wheel_.now())
+            wheel_.rewind(tick);
+    }
+    const std::size_t ready_before = ready_.size();
+    const bool all = wheel_.expire(tick, batch_size, [this](wheel_node& node) {
+        static_cast<driver_node&>(node).on_due(ready_);
+    });
+    const std::size_t n = ready_.size() - ready_before;
+    pending_ -= n;
+    counters_.fired += n;
+    overdue_.store(!all, std::memory_order_relaxed);
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::count_cancelled(std::size_t n)
+{
+    pending_ -= n;
+    counters_.cancelled += n;
+}
+
+// Sees to it that the alarm is set while something waits and nothing is queued that will look.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::settle()
+{
+    if (pending_ == 0) {
+        if (alarm_is_set_)
+            clear_alarm();
+    } else if (!alarm_is_set_ && !overdue_.load(std::memory_order_relaxed)) {
+        set_alarm(wheel_.next_wakeup());
+    }
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::set_alarm(tick_type tick)
+{
+    alarm_is_set_ = true;
+    alarm_tick_.store(tick, std::memory_order_relaxed);
+    ++alarm_version_;
+    alarm_is_stale_ = true;
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::clear_alarm()
+{
+    forget_alarm();
+    alarm_is_stale_ = true;
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::forget_alarm()
+{
+    alarm_is_set_ = false;
+    alarm_tick_.store(hierarchical_wheel::never, std::memory_order_relaxed);
+    ++alarm_version_;
+}
+
+// When to ring for a tick. A clock that may be set is looked at once a second.
+template <class Clock, class WaitTraits>
+auto wheel_driver<Clock, WaitTraits>::alarm_time(tick_type tick) const -> time_point
+{
+    const time_point when = math_.begin(tick);
+    if constexpr (Clock::is_steady || driven_clock<Clock>) {
+        return when;
+    } else {
+        const tick_math<Clock> seconds(std::chrono::seconds(1));
+        return (std::min)(when, saturated_add<Clock>(Clock::now(), seconds.tick()));
+    }
+}
+
+template <class Clock, class WaitTraits>
+std::size_t wheel_driver<Clock, WaitTraits>::turns_wanted() const
+{
+    return ready_.size() + (overdue_.load(std::memory_order_relaxed) ? 1 : 0);
+}
+
+// Ends a critical section: does outside of it what has become necessary in it.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
+{
+    if (shut_down_) {
+        lock.unlock();
+        return;
+    }
+    const runner_set::mask runners = runners_.claim(turns_wanted());
+    const bool sync = std::exchange(alarm_is_stale_, false);
+    lock.unlock();
+    post(runners);
+    if (sync)
+        sync_alarm();
+}
+
+// A turn: queues the next ones, so that a handler may take its time, then completes one operation.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock, std::optional<unsigned> runner)
+{
+    operation* const op = ready_.try_pop();
+    settle();
+    const bool again = runner && runners_.claim_this(*runner, turns_wanted());
+    finish(lock);
+    if (again)
+        source_->defer_turn(*runner);
+    if (op)
+        op->complete();
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::post(runner_set::mask runners)
+{
+    for (; runners != 0; runners &= runners - 1)
+        source_->post_turn(static_cast<unsigned>(std::countr_zero(runners)));
+}
+
+// Tells the tick source the latest setting of the alarm.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::sync_alarm()
+{
+    const lock_type alarm_lock(alarm_mutex_);
+    if (alarm_queued_[0] && alarm_queued_[1])
+        return; // one of them is out of date, will run at once, and comes here again
+
+    lock_type lock(mutex_);
+    if (alarm_version_ == alarm_in_force_ || shut_down_)
+        return;
+    alarm_in_force_ = alarm_version_;
+    const bool is_set = alarm_is_set_;
+    const tick_type tick = alarm_tick();
+    if (is_set)
+        ++counters_.alarms_set;
+    lock.unlock();
+
+    if (is_set) {
+        const unsigned alarm = alarm_queued_[0] ? 1 : 0;
+        alarm_queued_[alarm] = true;
+        source_->set_alarm(alarm_time(tick), alarm, alarm_in_force_);
+    } else {
+        source_->clear_alarm();
+    }
+}
+
+}
+
+#endif
