@@ -7,7 +7,6 @@
 
 #include <timewheel/detail/tick_source.hpp>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,13 +18,17 @@ class runner_set
 public:
     using mask = std::uint64_t;
 
-    void release(unsigned runner) noexcept { idle_ |= mask{1} << runner; }
+    void release(unsigned runner) noexcept
+    {
+        idle_ |= mask{1} << runner;
+        --queued_;
+    }
 
     // Takes as many idle runners as are missing to have one for each of `turns`, or all queued.
     mask claim(std::size_t turns) noexcept
     {
         mask claimed = 0;
-        for (std::size_t n = queued(); n < turns && idle_ != 0; ++n) {
+        for (; queued_ < turns && idle_ != 0; ++queued_) {
             const mask lowest = idle_ & (~idle_ + 1);
             idle_ ^= lowest;
             claimed |= lowest;
@@ -36,21 +39,18 @@ public:
     // Takes this idle runner if one is missing.
     bool claim_this(unsigned runner, std::size_t turns) noexcept
     {
-        if (queued() >= turns)
+        if (queued_ >= turns)
             return false;
         idle_ &= ~(mask{1} << runner);
+        ++queued_;
         return true;
     }
 
 private:
     static_assert(max_runners == 64, "one bit each");
 
-    std::size_t queued() const noexcept
-    {
-        return max_runners - static_cast<std::size_t>(std::popcount(idle_));
-    }
-
     mask idle_ = ~mask{0};
+    std::size_t queued_ = 0;
 };
 
 }
