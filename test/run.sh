@@ -76,6 +76,7 @@ install_packages $packages
 spread=$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 0)
 jobs=$(nproc)
 failed=
+trap 'exit 130' INT
 cd "$root"
 for preset in $presets; do
     say "preset $preset: configuring in build/$preset"
