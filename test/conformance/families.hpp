@@ -11,7 +11,11 @@
     ours promises more asks `Family::is_ours`.
 */
 
+#include <timewheel/basic_waitable_timer.hpp>
 #include <timewheel/config.hpp>
+#include <timewheel/high_resolution_timer.hpp>
+#include <timewheel/steady_timer.hpp>
+#include <timewheel/system_timer.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -39,7 +43,22 @@ struct asio_family
     using high_resolution = asio::high_resolution_timer;
 };
 
-using families = std::tuple<asio_family>;
+struct wheel_family
+{
+    static constexpr bool is_ours = true;
+
+    template <
+        class Clock,
+        class WaitTraits = asio::wait_traits<Clock>,
+        class Executor = asio::any_io_executor>
+    using basic = basic_waitable_timer<Clock, WaitTraits, Executor>;
+
+    using steady = steady_timer;
+    using system = system_timer;
+    using high_resolution = high_resolution_timer;
+};
+
+using families = std::tuple<asio_family, wheel_family>;
 
 }
 

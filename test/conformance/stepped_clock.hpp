@@ -45,7 +45,8 @@ struct polling_traits
     static typename Clock::duration to_wait_duration(const typename Clock::duration& d)
     {
         using namespace std::chrono_literals;
-        const auto poll = std::chrono::ceil<typename Clock::duration>(1ms);
+        // A clock too coarse for a millisecond is looked at all the time.
+        const auto poll = std::chrono::floor<typename Clock::duration>(1ms);
         return (std::min)(d, poll);
     }
 

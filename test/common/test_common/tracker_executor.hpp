@@ -75,13 +75,12 @@ public:
         count(+1);
     }
 
+    // The share of the work moves along: Asio does not destroy a guard's executor once it has moved.
     tracker_executor(tracker_executor&& other) noexcept
         : inner_{std::move(other.inner_)}
-        , diary_{other.diary_}
-        , tracked_{other.tracked_}
-    {
-        count(+1);
-    }
+        , diary_{std::move(other.diary_)}
+        , tracked_{std::exchange(other.tracked_, false)}
+    {}
 
     tracker_executor& operator=(tracker_executor other) noexcept
     {
