@@ -9,6 +9,7 @@
 #include <timewheel/default_completion_token.hpp>
 #include <timewheel/detail/initiate_wait.hpp>
 #include <timewheel/detail/timer_node.hpp>
+#include <timewheel/detail/wheel_object.hpp>
 #include <timewheel/wheel_service.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -92,7 +93,7 @@ public:
     /** @brief Makes a timer whose expiry is the clock's epoch.
         @param executor The timer's executor.
     */
-    explicit basic_waitable_timer(const executor_type& executor);
+    explicit basic_waitable_timer(const executor_type& executor) : object_(executor) {}
 
     /** @brief Makes a timer whose expiry is the clock's epoch.
         @param context The context whose executor the timer gets.
@@ -149,7 +150,10 @@ public:
 
         @param other The timer to move.
     */
-    basic_waitable_timer(basic_waitable_timer&& other) : basic_waitable_timer(convert, other) {}
+    basic_waitable_timer(basic_waitable_timer&& other)
+        : object_(std::move(other.object_))
+        , expiry_(std::exchange(other.expiry_, time_point()))
+    {}
 
     /** @brief Moves a timer with its expiry and its waits to another executor type.
         @param other The timer to move; it stays usable.
@@ -157,7 +161,8 @@ public:
     template <class OtherExecutor>
         requires std::convertible_to<OtherExecutor, Executor>
     basic_waitable_timer(basic_waitable_timer<Clock, WaitTraits, OtherExecutor>&& other)
-        : basic_waitable_timer(convert, other)
+        : object_(std::move(other.object_))
+        , expiry_(std::exchange(other.expiry_, time_point()))
     {}
 
     /** @brief Cancels the waits and takes over expiry, waits, executor and context of a timer.
@@ -181,12 +186,12 @@ public:
     }
 
     /// Cancels the waits.
-    ~basic_waitable_timer() { driver_->release(node_); }
+    ~basic_waitable_timer() = default;
 
     /** @brief Returns the executor.
         @return The executor that handlers without one of their own run on.
     */
-    const executor_type& get_executor() noexcept { return executor_; }
+    const executor_type& get_executor() noexcept { return object_.get_executor(); }
 
     /** @brief Cancels all waits, which complete with `asio::error::operation_aborted`.
 
@@ -194,7 +199,7 @@ public:
 
         @return How many waits were cancelled: those that had not become due.
     */
-    std::size_t cancel() { return driver_->cancel(node_); }
+    std::size_t cancel() { return object_.driver().cancel(object_.node()); }
 
     /** @brief Cancels the oldest wait, which completes with `asio::error::operation_aborted`.
 
@@ -202,7 +207,7 @@ public:
 
         @return How many waits were cancelled, 0 or 1.
     */
-    std::size_t cancel_one() { return driver_->cancel_one(node_); }
+    std::size_t cancel_one() { return object_.driver().cancel_one(object_.node()); }
 
     /** @brief Returns the expiry, whether it has passed or not.
         @return The expiry.
@@ -275,32 +280,17 @@ private:
     friend class basic_waitable_timer;
     friend struct detail::access;
 
-    using driver_type = detail::wheel_driver<Clock, WaitTraits>;
-
-    struct convert_t
-    {};
-    static constexpr convert_t convert{};
-
-    template <class OtherTimer>
-    basic_waitable_timer(convert_t, OtherTimer& other);
-
-    template <class OtherTimer>
-    void take_over(OtherTimer& other);
-
     void set_expiry(const duration& from_now);
     detail::tick_type expiry_tick() const;
 
     template <class Handler>
-    void start_wait(Handler handler);
+    void start_wait(Handler handler)
+    {
+        object_.start_wait(handler, expiry_tick());
+    }
 
-    template <class Work, class Handler, class... WorkArguments>
-    void start_operation(Handler& handler, WorkArguments&&... work);
-
-    // The node and what follows it are used together, and share a cache line.
-    detail::timer_node node_;
+    detail::wheel_object<Clock, WaitTraits, Executor, detail::timer_node> object_;
     time_point expiry_{};
-    driver_type* driver_;
-    executor_type executor_;
 };
 
 }

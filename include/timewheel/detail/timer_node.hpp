@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 namespace timewheel::detail {
 
@@ -18,13 +19,14 @@ namespace timewheel::detail {
 class driver_node : public wheel_node
 {
 public:
-    // Called with the driver's mutex locked when the node is due, unlinked: moves operations that
-    // are over to `ready`, and must not call anything of a user's.
-    using due_function = void (*)(driver_node& node, operation_queue& ready);
+    // Called with the driver's mutex locked when the node is due at `now`, unlinked; must not call
+    // anything of a user's. Moves operations that are over to `ready`, or returns the later tick at
+    // which the node is to be filed again. `now` is hierarchical_wheel::never at the very end.
+    using due_function = tick_type (*)(driver_node& node, tick_type now, operation_queue& ready);
 
     explicit driver_node(due_function due) noexcept : due_(due) {}
 
-    void on_due(operation_queue& ready) { due_(*this, ready); }
+    tick_type on_due(tick_type now, operation_queue& ready) { return due_(*this, now, ready); }
 
     // Whether anything waits for the node. It stays filed for a while when nothing does, since that
     // is cheaper than to unlink it. A hint when read without the mutex, by the owner: false is true.
@@ -50,10 +52,10 @@ struct wait_list
 };
 
 // A node with the waits for it, in the order of their start.
-class timer_node final : public driver_node, public timer_flags, private wait_list
+class timer_node : public driver_node, public timer_flags, private wait_list
 {
 public:
-    timer_node() noexcept : driver_node(&expire) {}
+    explicit timer_node(due_function due = &expire) noexcept : driver_node(due) {}
 
     void add(operation& wait) noexcept
     {
@@ -87,6 +89,12 @@ public:
         ready.push(wait);
     }
 
+    void take_state(timer_node& other) noexcept
+    {
+        is_due = std::exchange(other.is_due, false);
+        runs_in_turns = other.runs_in_turns;
+    }
+
     void take_waits(timer_node& other) noexcept
     {
         waits.splice_back(other.waits);
@@ -101,9 +109,10 @@ private:
         return static_cast<timer_node&>(reinterpret_cast<wait_list&>(anchor));
     }
 
-    static void expire(driver_node& node, operation_queue& ready)
+    static tick_type expire(driver_node& node, tick_type now, operation_queue& ready)
     {
         static_cast<timer_node&>(node).end_all(operation::state::expired, ready);
+        return now;
     }
 };
 

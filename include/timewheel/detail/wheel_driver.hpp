@@ -89,6 +89,15 @@ public:
     std::size_t cancel_one(timer_node& timer);
     void cancel(operation& wait);
 
+    // Files a node for which nothing else waits; when due, it readies one operation.
+    void arm(driver_node& node, tick_type tick);
+
+    // Takes an armed node off the wheel and readies nothing. Returns false if it is too late.
+    bool disarm(driver_node& node);
+
+    // Moves an armed node.
+    void rearm(driver_node& node, tick_type tick);
+
     // Ends the waits and takes the timer off the wheel.
     void release(timer_node& timer);
 
@@ -116,6 +125,7 @@ private:
     void on_alarm(unsigned alarm, std::uint64_t version) override;
     void on_clock_moved() noexcept override;
 
+    bool is_due_before_alarm(tick_type tick) const;
     void file(driver_node& node, tick_type tick, bool is_due);
     void expire(time_point now);
     void count_cancelled(std::size_t n);
@@ -142,6 +152,7 @@ private:
     std::size_t pending_ = 0;
     driver_counters counters_;
     std::atomic<bool> overdue_{false}; // whether the wheel may have something to hand out now
+    bool check_is_due_ = false; // whether a turn is wanted to see that nothing waits any more
     bool shut_down_ = false;
 
     bool alarm_is_set_ = false;

@@ -80,6 +80,43 @@ void wheel_driver<Clock, WaitTraits>::cancel(operation& wait)
 }
 
 template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::arm(driver_node& node, tick_type tick)
+{
+    const bool is_due = is_due_before_alarm(tick);
+    lock_type lock(mutex_);
+    node.set_armed(true);
+    ++pending_;
+    file(node, tick, is_due);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
+bool wheel_driver<Clock, WaitTraits>::disarm(driver_node& node)
+{
+    lock_type lock(mutex_);
+    if (!node.is_armed())
+        return false;
+    node.set_armed(false);
+    wheel_.remove(node);
+    count_cancelled(1);
+    // No operation has become ready, whose turn would clear the alarm.
+    check_is_due_ = check_is_due_ || (pending_ == 0 && alarm_is_set_);
+    finish(lock);
+    return true;
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::rearm(driver_node& node, tick_type tick)
+{
+    const bool is_due = is_due_before_alarm(tick);
+    lock_type lock(mutex_);
+    if (!node.is_armed())
+        return;
+    file(node, tick, is_due);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::release(timer_node& timer)
 {
     lock_type lock(mutex_);
@@ -111,8 +148,9 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
     }
     // A destructor may start another wait or destroy other timers, so the lock is not held.
     while (!wheel_.empty() || !ready_.empty()) {
-        wheel_.take_all([this](wheel_node& node) { static_cast<driver_node&>(node).on_due(ready_); }
-        );
+        wheel_.take_all([this](wheel_node& node) {
+            static_cast<driver_node&>(node).on_due(hierarchical_wheel::never, ready_);
+        });
         pending_ = 0;
         while (operation* const op = ready_.try_pop()) {
             lock.unlock();
@@ -187,6 +225,13 @@ void wheel_driver<Clock, WaitTraits>::on_clock_moved() noexcept
     finish(lock);
 }
 
+// Only a node that would move the alarm is worth a look at the clock: it may be due already.
+template <class Clock, class WaitTraits>
+bool wheel_driver<Clock, WaitTraits>::is_due_before_alarm(tick_type tick) const
+{
+    return tick < alarm_tick() && tick <= math_.floor(Clock::now());
+}
+
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::file(driver_node& node, tick_type tick, bool is_due)
 {
@@ -213,7 +258,9 @@ void wheel_driver<Clock, WaitTraits>::expire(time_point now)
     }
     const std::size_t ready_before = ready_.size();
     const bool all = wheel_.expire(tick, batch_size, [this](wheel_node& node) {
-        static_cast<driver_node&>(node).on_due(ready_);
+        const tick_type again = static_cast<driver_node&>(node).on_due(wheel_.now(), ready_);
+        if (again > wheel_.now())
+            wheel_.insert(node, again);
     });
     const std::size_t n = ready_.size() - ready_before;
     pending_ -= n;
@@ -232,6 +279,7 @@ void wheel_driver<Clock, WaitTraits>::count_cancelled(std::size_t n)
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::settle()
 {
+    check_is_due_ = false;
     if (pending_ == 0) {
         if (alarm_is_set_)
             clear_alarm();
@@ -280,7 +328,8 @@ auto wheel_driver<Clock, WaitTraits>::alarm_time(tick_type tick) const -> time_p
 template <class Clock, class WaitTraits>
 std::size_t wheel_driver<Clock, WaitTraits>::turns_wanted() const
 {
-    return ready_.size() + (overdue_.load(std::memory_order_relaxed) ? 1 : 0);
+    const bool look = check_is_due_ || overdue_.load(std::memory_order_relaxed);
+    return ready_.size() + (look ? 1 : 0);
 }
 
 // Ends a critical section: does outside of it what has become necessary in it.
@@ -308,7 +357,7 @@ void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock, std::optional<u
     const bool again = runner && runners_.claim_this(*runner, turns_wanted());
     finish(lock);
     if (again)
-        source_->defer_turn(*runner);
+        source_->post_turn(*runner);
     if (op)
         op->complete();
 }
