@@ -23,7 +23,7 @@ namespace boost::asio {}
 */
 namespace timewheel {
 
-/// Asio as this library sees it: the only place where its namespace is spelled.
+// Asio as this library sees it: the only place where its namespace is spelled.
 namespace asio = boost::asio;
 
 /// The error code type of every operation and of every overload that does not throw.

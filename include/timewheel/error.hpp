@@ -64,9 +64,11 @@ enum class error
 
 }
 
+/// @cond
 template <>
 struct boost::system::is_error_code_enum<timewheel::error> : std::true_type
 {};
+/// @endcond
 
 #include <timewheel/impl/error.hpp>
 
