@@ -10,6 +10,7 @@
 #include <timewheel/default_completion_token.hpp>
 #include <timewheel/error.hpp>
 #include <timewheel/high_resolution_timer.hpp>
+#include <timewheel/idle_timer.hpp>
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/steady_timer.hpp>
 #include <timewheel/system_timer.hpp>

@@ -18,7 +18,8 @@ namespace timewheel::detail {
 
 /*  What the I/O objects on a wheel have in common: a node with the waits for it, the driver of the
     context, and an executor. Movable with its waits, also to another executor type. A node is a
-    timer_node; what it adds to that, it takes over in `take_state(other)`.
+    timer_node; what it adds to that, it takes over in `take_state(other)`, while it is not filed and
+    the other may be.
 */
 template <class Clock, class WaitTraits, class Executor, class Node>
 class wheel_object
@@ -80,8 +81,9 @@ private:
     template <class Other>
     void take_over(Other& other)
     {
-        driver_->move(other.node_, node_);
+        // First what the node is due by: it may become due as soon as it is filed.
         node_.take_state(other.node_);
+        driver_->move(other.node_, node_);
     }
 
     // Makes the operation: it completes within a turn if that runs on the handler's executor.
