@@ -19,9 +19,11 @@
 
 namespace {
 
+// tag::names[]
 namespace asio = boost::asio;
 using boost::system::error_code;
 using namespace std::chrono_literals;
+// end::names[]
 
 // tag::coroutine[]
 asio::awaitable<int> count_to(int last)
@@ -62,21 +64,22 @@ BOOST_AUTO_TEST_CASE(coroutine)
 BOOST_AUTO_TEST_CASE(cancel)
 {
     asio::io_context context;
-    error_code first;
-    error_code second;
+    error_code first_end;
+    error_code second_end;
     // tag::cancel[]
     timewheel::steady_timer timer{context, 1h};
     asio::cancellation_signal signal;
-    timer.async_wait(asio::bind_cancellation_slot(signal.slot(), [&](error_code ec) { first = ec; })
-    );
-    timer.async_wait([&](error_code ec) { second = ec; });
+    const auto first = [&](error_code ec) { first_end = ec; };
+    const auto second = [&](error_code ec) { second_end = ec; };
+    timer.async_wait(asio::bind_cancellation_slot(signal.slot(), first));
+    timer.async_wait(second);
 
     signal.emit(asio::cancellation_type::total); // ends the first wait only
     timer.cancel();                              // ends all that are left: returns 1
     context.run();                               // runs both handlers, with an error
     // end::cancel[]
-    BOOST_TEST(first == asio::error::operation_aborted);
-    BOOST_TEST(second == asio::error::operation_aborted);
+    BOOST_TEST(first_end == asio::error::operation_aborted);
+    BOOST_TEST(second_end == asio::error::operation_aborted);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
