@@ -69,6 +69,9 @@ packages="g++ cmake ninja-build ccache pkgconf libboost1.81-dev libboost-test1.8
 case $presets in
 *clang* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
 esac
+case $presets in
+*docs*) packages="$packages doxygen asciidoctor ruby-rouge python3" ;;
+esac
 # shellcheck disable=SC2086 # a list of words
 install_packages $packages
 
