@@ -118,7 +118,7 @@ public:
     }
 
     // As many calls as it takes; returns how many.
-    std::size_t expire_all(tick_type now, std::size_t max, std::size_t most_calls = no_limit)
+    std::size_t expire_all(tick_type now, std::size_t max, std::size_t most_calls = 100'000)
     {
         std::size_t calls = 1;
         while (!expire(now, max))
