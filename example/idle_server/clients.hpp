@@ -12,12 +12,14 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/channel.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/system/error_code.hpp>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +31,7 @@
 #include <memory>
 #include <random>
 #include <thread>
+#include <tuple>
 
 namespace example {
 
@@ -50,7 +53,7 @@ struct client_tally
     std::atomic<std::uint64_t> connected = 0;
     std::atomic<std::uint64_t> closed_by_server = 0;
     std::atomic<std::uint64_t> closed_too_early =
-        0; ///< sooner than the timeout after its last byte
+        0; ///< sooner than the timeout after its last echo
 };
 
 /** @brief The load: clients in a thread and a context of their own, as if from outside.
@@ -114,7 +117,7 @@ private:
                                                                     : role::active;
     }
 
-    // How long a connection of this role may take; none is begun that could not be finished.
+    // How long a connection of this role may take.
     clock::duration longest_life(role r) const
     {
         switch (r) {
@@ -123,7 +126,7 @@ private:
         case role::overstays: return plan_.session_limit;
         case role::active: break;
         }
-        return plan_.idle_timeout / 4;
+        return plan_.idle_timeout / 2;
     }
 
     static clock::duration between(random& r, clock::duration low, clock::duration high)
@@ -135,23 +138,41 @@ private:
     {
         const role player = role_of(n);
         random r(static_cast<random::result_type>(plan_.seed * 100'003 + n));
-        // They come in over the first twelfth of the duration.
+        // They come in over the first eighth of the duration.
         boost::asio::steady_timer timer(
-            *context_, start_ + plan_.duration / 12 * n / plan_.connections
+            *context_, start_ + plan_.duration / 8 * n / plan_.connections
         );
         co_await timer.async_wait(token);
-        while (clock::now() + longest_life(player) < end_) {
+        while (in_time(player)) {
             tcp::socket socket(*context_);
             const auto begin = clock::now();
-            if (const auto [error] = co_await socket.async_connect(server_, token); error) {
-                ++failed_connects_;
-                timer.expires_after(std::chrono::milliseconds(50));
-                co_await timer.async_wait(token);
-            } else {
+            if (co_await connect(socket, player)) {
                 co_await live(socket, timer, player, begin, r);
                 reset(socket);
             }
         }
+    }
+
+    // No connection is begun that could not be finished.
+    bool in_time(role player) const { return clock::now() + longest_life(player) < end_; }
+
+    // Connects and waits until the server says hello. The system would accept on behalf of a server
+    // that is busy, and turn away more than fit into its queue, so only some may be waiting.
+    boost::asio::awaitable<bool> connect(tcp::socket& socket, role player)
+    {
+        co_await connecting_.async_send({}, token);
+        bool connected = false;
+        if (in_time(player)) {
+            message hello;
+            auto [error] = co_await socket.async_connect(server_, token);
+            if (!error)
+                std::tie(error, std::ignore) =
+                    co_await async_read(socket, boost::asio::buffer(hello), token);
+            connected = !error;
+            failed_connects_ += error ? 1 : 0;
+        }
+        connecting_.try_receive([](auto&&...) {});
+        co_return connected;
     }
 
     boost::asio::awaitable<void> live(
@@ -176,24 +197,28 @@ private:
         if (player == role::silent_at_once)
             messages = 0;
         else if (player == role::falls_silent)
-            messages = 1 + r() % 3;
+            messages = 1 + r() % 2;
+        boost::system::error_code error;
         for (; messages > 0; --messages) {
-            last_byte = clock::now();
-            const auto [error, size] =
+            const auto sent = clock::now();
+            std::tie(error, std::ignore) =
                 co_await async_write(socket, boost::asio::buffer(text), token);
             if (error)
                 break;
-            const auto [read_error, received] =
+            std::tie(error, std::ignore) =
                 co_await async_read(socket, boost::asio::buffer(text), token);
-            if (read_error)
+            if (error)
                 break;
-            timer.expires_after(between(r, plan_.idle_timeout / 8, plan_.idle_timeout / 4));
+            last_byte = sent;
+            const auto gap = between(r, plan_.idle_timeout / 6, plan_.idle_timeout / 3);
+            timer.expires_at((std::min)(clock::now() + gap, leave));
             co_await timer.async_wait(token);
             if (clock::now() >= leave)
                 co_return;
         }
-        // Silent from here on, or already cut off: all that can come is the end of the connection.
-        co_await async_read(socket, boost::asio::buffer(text), token);
+        // Silent from here on: all that can come is the end of the connection.
+        if (!error)
+            co_await async_read(socket, boost::asio::buffer(text), token);
         ++tally.closed_by_server;
         if (clock::now() < last_byte + plan_.idle_timeout && player != role::overstays)
             ++tally.closed_too_early;
@@ -208,6 +233,11 @@ private:
     std::atomic<bool> finished_ = false;
     std::unique_ptr<boost::asio::io_context> context_ =
         std::make_unique<boost::asio::io_context>(1);
+    static constexpr std::size_t most_connecting = 1000;
+    boost::asio::experimental::channel<void(boost::system::error_code)> connecting_{
+        *context_,
+        most_connecting
+    };
     std::jthread thread_;
 };
 

@@ -25,11 +25,11 @@ struct options
     std::int64_t connections = 10'000;
     std::int64_t silent = 40;
     std::int64_t overstay = 5;
-    std::chrono::milliseconds duration{12'000};
+    std::chrono::milliseconds duration{15'000};
     std::chrono::milliseconds idle_timeout{0};
     std::chrono::milliseconds session_limit{0};
     std::int64_t timers = 1'000'000;
-    std::int64_t rearms = 50'000;
+    std::int64_t rearms = 20'000;
     std::chrono::milliseconds tick{1};
     std::int64_t threads = 1;
     std::int64_t seed = 1;
@@ -108,9 +108,9 @@ inline void settle_spans(options& chosen)
 {
     using namespace std::chrono_literals;
     if (chosen.idle_timeout == 0ms)
-        chosen.idle_timeout = chosen.duration / 6;
+        chosen.idle_timeout = chosen.duration / 5;
     if (chosen.session_limit == 0ms)
-        chosen.session_limit = (std::max)(chosen.duration * 5 / 12, chosen.idle_timeout * 2);
+        chosen.session_limit = (std::max)(chosen.duration * 2 / 5, chosen.idle_timeout * 2);
     if (chosen.session_limit < chosen.idle_timeout * 2)
         reject(
             "session-limit",
@@ -156,12 +156,12 @@ inline std::optional<options> read_options(int argc, char* argv[])
         chosen.idle_timeout,
         100ms,
         1min,
-        "silence that ends a connection; a sixth of the duration");
+        "silence that ends a connection; a fifth of the duration");
     add("session-limit",
         chosen.session_limit,
         200ms,
         2min,
-        "age that ends a connection; 5/12 of the duration");
+        "age that ends a connection; 2/5 of the duration");
     add("timers", chosen.timers, 0, 5'000'000, "further timers of 1 to 60 s in the same context");
     add("rearms", chosen.rearms, 0, 1'000'000, "how many of them are re-armed a second");
     add("tick", chosen.tick, 1ms, 100ms, "tick of the wheel");

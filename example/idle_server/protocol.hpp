@@ -31,8 +31,8 @@ constexpr std::size_t index(role r) noexcept
     return static_cast<std::size_t>(r);
 }
 
-/// What a client sends and the server sends back: its first byte is the role of the sender, so a
-/// connection without any byte is one that was silent at once.
+/// The server says hello with one of zeros, and sends back those that it gets. The first byte of a
+/// client's is its role, so a connection without any byte is one that was silent at once.
 using message = std::array<char, 32>;
 
 /** @brief Closes a connection so that nothing of it stays behind in the kernel.

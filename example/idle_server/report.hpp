@@ -139,6 +139,11 @@ struct evidence
 inline int report(const evidence& seen)
 {
     const auto tick = seen.wheel.tick();
+    // With several threads one of them may lose its processor with a closing in its hands while the
+    // others run the probe. Only one thread is measured to the end.
+    const auto unmeasured = std::chrono::milliseconds(seen.chosen.threads > 1 ? 50 : 0);
+    const std::string bound =
+        seen.chosen.threads > 1 ? "2 ticks + delay + 50 ms" : "2 ticks + delay";
     constexpr std::size_t endings = 3;
     std::array<std::array<std::uint64_t, endings>, all_roles.size()> ended{};
     closings idle;
@@ -151,7 +156,7 @@ inline int report(const evidence& seen)
         const auto due = by_idle ? session.last_byte + seen.chosen.idle_timeout
                                  : session.opened + seen.chosen.session_limit;
         const auto delay = seen.probe.worst_between(due, session.closed);
-        (by_idle ? idle : limit).judge(due, session.closed, 2 * tick + delay);
+        (by_idle ? idle : limit).judge(due, session.closed, 2 * tick + delay + unmeasured);
     }
     const auto count = [&](role r, ending e) {
         return ended[index(r)][static_cast<std::size_t>(e)];
@@ -191,28 +196,41 @@ inline int report(const evidence& seen)
         grouped(wheel.wakeups).c_str()
     );
 
-    // What the clients made against what the server closed: in an interrupted run only the latter.
-    const auto all_ended = [&](std::initializer_list<role> roles, ending how) {
-        std::uint64_t made = 0;
+    verdict checks;
+    std::uint64_t made = 0;
+    std::uint64_t early = 0;
+    for (const role r : all_roles) {
+        made += seen.load.tally(r).connected;
+        early += seen.load.tally(r).closed_too_early;
+    }
+    checks.check(
+        made > 0,
+        "clients connected",
+        grouped(made) + ", and " + grouped(seen.load.failed_connects()) + " attempts failed"
+    );
+    // By the server's records, and by what the clients saw unless they were interrupted.
+    const auto all_ended = [&](std::initializer_list<role> roles, ending how, const char* claim) {
         std::uint64_t right = 0;
         std::uint64_t wrong = 0;
+        std::uint64_t unseen = 0;
         for (const role r : roles) {
-            made += seen.load.tally(r).connected;
             for (const ending e : {ending::by_client, ending::idle, ending::session_limit})
                 (e == how ? right : wrong) += count(r, e);
             if (seen.interrupted)
                 wrong -= count(r, ending::by_client);
+            else
+                unseen += seen.load.tally(r).connected - seen.load.tally(r).closed_by_server;
         }
-        const std::uint64_t expected = seen.interrupted ? right : made;
-        return std::pair(
-            right == expected && wrong == 0, grouped(right) + " of " + grouped(expected)
+        checks.check(
+            wrong + unseen == 0, claim, grouped(right) + " of " + grouped(right + wrong + unseen)
         );
     };
-    verdict checks;
-    const auto [silent_closed, silent_figures] =
-        all_ended({role::silent_at_once, role::falls_silent}, ending::idle);
-    checks.check(silent_closed, "every silent connection was closed as idle", silent_figures);
-    checks.check(idle.good(), "each within [timeout, timeout + 2 ticks + delay]", idle.figures());
+    all_ended(
+        {role::silent_at_once, role::falls_silent},
+        ending::idle,
+        "every silent connection was closed as idle"
+    );
+    checks.check(idle.good(), "each in [timeout, timeout + " + bound + "]", idle.figures());
     const std::uint64_t active_closed =
         count(role::active, ending::idle) + count(role::active, ending::session_limit);
     checks.check(
@@ -220,12 +238,10 @@ inline int report(const evidence& seen)
         "no active connection was closed",
         grouped(active_closed) + " of " + grouped(seen.load.tally(role::active).connected)
     );
-    const auto [stays_closed, stays_figures] = all_ended({role::overstays}, ending::session_limit);
-    checks.check(stays_closed, "every overstaying one was closed at its limit", stays_figures);
-    checks.check(limit.good(), "each within [limit, limit + 2 ticks + delay]", limit.figures());
-    std::uint64_t early = 0;
-    for (const role r : all_roles)
-        early += seen.load.tally(r).closed_too_early;
+    all_ended(
+        {role::overstays}, ending::session_limit, "every overstaying one was closed at its limit"
+    );
+    checks.check(limit.good(), "each in [limit, limit + " + bound + "]", limit.figures());
     checks.check(early == 0, "no client saw its connection end early", grouped(early));
     checks.check(
         seen.timers.lateness.early() == 0,

@@ -73,7 +73,7 @@ public:
         , endpoint_(acceptor_.local_endpoint())
     {
         // One accept is one turn of the context; several at a time keep up with a rush of clients.
-        for (int n = 0; n < 16; ++n)
+        for (int n = 0; n < 64; ++n)
             co_spawn(context_, accept(), boost::asio::detached);
     }
 
@@ -136,6 +136,7 @@ private:
     boost::asio::awaitable<void> echo(tcp::socket& socket, session_record& record)
     {
         message buffer{};
+        co_await async_write(socket, boost::asio::buffer(buffer), token); // hello
         for (;;) {
             const auto [error, size] =
                 co_await socket.async_read_some(boost::asio::buffer(buffer), token);
