@@ -182,6 +182,8 @@ public:
         return asio::get_associated_allocator(handler_, asio::recycling_allocator<void>());
     }
 
+    Work& work() noexcept { return work_; }
+
     // Lets a signal on the handler's cancellation slot, if it has one, call `cancel(*this)` until the
     // handler runs.
     template <class Cancel>

@@ -89,6 +89,9 @@ public:
     std::size_t cancel_one(timer_node& timer);
     void cancel(operation& wait);
 
+    // Ends the only wait of a timer as cancelled and takes the timer off the wheel.
+    void end(timer_node& timer, operation& wait);
+
     // Files a node for which nothing else waits; when due, it readies one operation.
     void arm(driver_node& node, tick_type tick);
 

@@ -80,6 +80,18 @@ void wheel_driver<Clock, WaitTraits>::cancel(operation& wait)
 }
 
 template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::end(timer_node& timer, operation& wait)
+{
+    lock_type lock(mutex_);
+    if (wait.outcome != operation::state::waiting)
+        return;
+    timer_node::end(wait, operation::state::cancelled, ready_);
+    wheel_.remove(timer);
+    count_cancelled(1);
+    finish(lock);
+}
+
+template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::arm(driver_node& node, tick_type tick)
 {
     const bool is_due = is_due_before_alarm(tick);
