@@ -12,6 +12,9 @@
 #include <timewheel/high_resolution_timer.hpp>
 #include <timewheel/idle_timer.hpp>
 #include <timewheel/manual_clock.hpp>
+#include <timewheel/repeat.hpp>
+#include <timewheel/repeating_timer.hpp>
+#include <timewheel/sleep.hpp>
 #include <timewheel/steady_timer.hpp>
 #include <timewheel/system_timer.hpp>
 #include <timewheel/version.hpp>
