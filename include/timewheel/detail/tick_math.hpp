@@ -43,6 +43,30 @@ saturated_add(typename Clock::time_point from, typename Clock::duration by) noex
     );
 }
 
+// A duration in other units, rounded up, at most the largest and at least the smallest value.
+template <class To, class Rep, class Period>
+constexpr To saturated_ceil(std::chrono::duration<Rep, Period> d) noexcept
+{
+    using from = std::chrono::duration<Rep, Period>;
+    // Compared in units that can't overflow: a conversion to finer ones might.
+    using limits = std::chrono::duration<long double, typename To::period>;
+    if (std::chrono::duration_cast<limits>(d) >= limits((To::max)()))
+        return (To::max)();
+    if (std::chrono::duration_cast<limits>(d) <= limits((To::min)()))
+        return (To::min)();
+    const To rounded = std::chrono::duration_cast<To>(d);
+    return std::chrono::duration_cast<limits>(from(d)) > limits(rounded) ? rounded + To(1)
+                                                                         : rounded;
+}
+
+template <class Clock, class Duration>
+constexpr typename Clock::time_point saturated_ceil(std::chrono::time_point<Clock, Duration> t
+) noexcept
+{
+    return
+        typename Clock::time_point(saturated_ceil<typename Clock::duration>(t.time_since_epoch()));
+}
+
 /*  Converts between a clock's time points and ticks.
 
     Tick boundaries are the multiples of the tick since the clock's epoch. Ticks are numbered in

@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/detail/operation.hpp>
+#include <timewheel/detail/signal_link.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -109,48 +110,6 @@ public:
 
 private:
     asio::executor_work_guard<IoExecutor> work_;
-};
-
-/*  The tie between an operation and what it has put into a cancellation slot. Each end unties itself
-    when it goes, so that a signal that is emitted too late finds nothing, and one that is gone is
-    not touched. Like the slot, for one thread at a time.
-*/
-class signal_link
-{
-public:
-    class peer
-    {
-    public:
-        explicit peer(signal_link& link) noexcept : link_(&link) { link.peer_ = this; }
-        peer(const peer&) = delete;
-        peer& operator=(const peer&) = delete;
-
-        ~peer()
-        {
-            if (link_)
-                link_->peer_ = nullptr;
-        }
-
-        bool is_linked() const noexcept { return link_ != nullptr; }
-
-    private:
-        friend class signal_link;
-
-        signal_link* link_;
-    };
-
-    signal_link() = default;
-    signal_link(const signal_link&) = delete;
-    signal_link& operator=(const signal_link&) = delete;
-
-    ~signal_link()
-    {
-        if (peer_)
-            peer_->link_ = nullptr;
-    }
-
-private:
-    peer* peer_ = nullptr;
 };
 
 // A wait for a timer with its handler. Its memory is the handler's allocator's.

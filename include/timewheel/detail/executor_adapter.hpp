@@ -1,0 +1,83 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_EXECUTOR_ADAPTER_HPP
+#define TIMEWHEEL_DETAIL_EXECUTOR_ADAPTER_HPP
+
+#include <timewheel/config.hpp>
+
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/require.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace timewheel::detail {
+
+/*  An executor that does something of its own with what it is given to execute, and is like the one
+    it adapts in everything else: context, work tracking, blocking, allocator and any other property.
+    `Policy::execute(inner, function)` says what; policies are compared with `==`.
+*/
+template <class Inner, class Policy>
+class executor_adapter
+{
+public:
+    executor_adapter(const Inner& inner, const Policy& policy) : inner_(inner), policy_(policy) {}
+
+    const Inner& inner() const noexcept { return inner_; }
+    const Policy& policy() const noexcept { return policy_; }
+
+    template <class Property>
+        requires(asio::can_query_v<const Inner&, Property>)
+    decltype(auto) query(const Property& property) const
+        noexcept(asio::is_nothrow_query_v<const Inner&, Property>)
+    {
+        return asio::query(inner_, property);
+    }
+
+    template <class Property>
+        requires(asio::can_require_v<const Inner&, Property>)
+    auto require(const Property& property) const
+    {
+        return adapt(asio::require(inner_, property));
+    }
+
+    template <class Property>
+        requires(asio::can_prefer_v<const Inner&, Property> && !asio::can_require_v<const Inner&, Property>)
+    auto prefer(const Property& property) const
+    {
+        return adapt(asio::prefer(inner_, property));
+    }
+
+    template <class Function>
+    void execute(Function&& function) const
+    {
+        policy_.execute(inner_, std::forward<Function>(function));
+    }
+
+    friend bool operator==(const executor_adapter& a, const executor_adapter& b) noexcept
+    {
+        return a.inner_ == b.inner_ && a.policy_ == b.policy_;
+    }
+
+    friend bool operator!=(const executor_adapter& a, const executor_adapter& b) noexcept
+    {
+        return !(a == b);
+    }
+
+private:
+    template <class Other>
+    auto adapt(const Other& other) const
+    {
+        return executor_adapter<Other, Policy>(other, policy_);
+    }
+
+    Inner inner_;
+    Policy policy_;
+};
+
+}
+
+#endif

@@ -1,0 +1,341 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_TIMED_OPERATION_HPP
+#define TIMEWHEEL_DETAIL_TIMED_OPERATION_HPP
+
+#include <timewheel/config.hpp>
+#include <timewheel/detail/cancellation_gate.hpp>
+#include <timewheel/detail/executor_adapter.hpp>
+#include <timewheel/detail/operation.hpp>
+#include <timewheel/detail/signal_link.hpp>
+#include <timewheel/detail/timer_node.hpp>
+#include <timewheel/error.hpp>
+#include <timewheel/wheel_service.hpp>
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/associator.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace timewheel::detail {
+
+// What is done to an operation at its deadline.
+struct deadline_action
+{
+    asio::cancellation_type_t type = asio::cancellation_type::terminal;
+    bool reports_timeout = false; // whether the result says timed_out instead of aborted
+};
+
+// What a failed operation says instead of its own error if its deadline has made it fail.
+inline error_code as_timed_out(error_code ec)
+{
+    return ec ? error_code(error::timed_out) : ec;
+}
+
+inline std::exception_ptr as_timed_out(std::exception_ptr exception)
+{
+    if (!exception)
+        return exception;
+    return std::make_exception_ptr(boost::system::system_error(error_code(error::timed_out)));
+}
+
+template <class Argument>
+concept error_argument = std::same_as<std::remove_cvref_t<Argument>, error_code> ||
+                         std::same_as<std::remove_cvref_t<Argument>, std::exception_ptr>;
+
+// What the operation gets as its handler. Owns one reference.
+template <class Operation>
+class gated_handler
+{
+public:
+    using handler_type = typename Operation::handler_type;
+    using executor_type = typename Operation::gated_executor;
+    using allocator_type =
+        asio::associated_allocator_t<handler_type, asio::recycling_allocator<void>>;
+    using cancellation_slot_type = asio::cancellation_slot;
+
+    explicit gated_handler(Operation& op) noexcept : op_(&op) { op.add_reference(); }
+
+    // Not called at all: the operation was destroyed.
+    ~gated_handler()
+    {
+        if (!op_)
+            return;
+        const cancellation_gate::visit inside(*op_);
+        [[maybe_unused]] const handler_type handler = end();
+    }
+
+    gated_handler(gated_handler&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
+    gated_handler& operator=(gated_handler&&) = delete;
+
+    executor_type get_executor() const noexcept { return op_->get_gated_executor(); }
+
+    allocator_type get_allocator() const noexcept
+    {
+        return asio::get_associated_allocator(inner(), asio::recycling_allocator<void>());
+    }
+
+    cancellation_slot_type get_cancellation_slot() const noexcept { return op_->slot(); }
+
+    // The handler of the user.
+    const handler_type& inner() const noexcept { return op_->handler(); }
+
+    void operator()()
+    {
+        const cancellation_gate::visit inside(*op_);
+        handler_type handler = end();
+        std::move(handler)();
+    }
+
+    template <class First, class... Rest>
+    void operator()(First&& first, Rest&&... rest)
+    {
+        const cancellation_gate::visit inside(*op_);
+        [[maybe_unused]] const bool timed_out = op_->has_timed_out();
+        handler_type handler = end();
+        if constexpr (error_argument<First>) {
+            if (timed_out)
+                return std::move(handler)(as_timed_out(first), std::forward<Rest>(rest)...);
+        }
+        std::move(handler)(std::forward<First>(first), std::forward<Rest>(rest)...);
+    }
+
+private:
+    handler_type end()
+    {
+        Operation& op = *std::exchange(op_, nullptr);
+        handler_type handler = op.end();
+        op.release();
+        return handler;
+    }
+
+    Operation* op_;
+};
+
+/*  An operation with a deadline: its handler, the gate for cancellation signals, and a node in the
+    wheel. The deadline is taken off the wheel when the operation completes first, without a
+    completion of its own, so the result arrives in the operation's own completion.
+
+    References: one each of the operation's handler, of the deadline while it is on its way, and of
+    whoever is inside the gate.
+*/
+template <class Handler, class IoExecutor, class Driver>
+class timed_operation final : public cancellation_gate, private driver_node, private operation
+{
+public:
+    using handler_type = Handler;
+    using handler_executor = asio::associated_executor_t<Handler, IoExecutor>;
+    using gated_executor = executor_adapter<handler_executor, gate_policy>;
+
+    template <class Initiation, class... Arguments>
+    static void start(
+        Initiation&& initiation,
+        Handler& handler,
+        const IoExecutor& io_executor,
+        Driver& driver,
+        tick_type deadline,
+        deadline_action action,
+        Arguments&&... arguments
+    )
+    {
+        timed_operation& self = create(handler, io_executor, driver, action);
+        gated_handler<timed_operation> gated(self);
+        self.follow_parent();
+        const cancellation_gate::visit inside(self); // no signal before the operation has begun
+        self.add_reference();
+        driver.arm(self, deadline);
+        std::forward<Initiation>(initiation)(
+            std::move(gated), std::forward<Arguments>(arguments)...
+        );
+    }
+
+    gated_executor get_gated_executor() const noexcept
+    {
+        return gated_executor(executor_, gate_policy{const_cast<timed_operation*>(this)});
+    }
+
+    const Handler& handler() const noexcept { return *handler_; }
+
+    // Whether the deadline has passed and the result is to say so. To be called inside.
+    bool has_timed_out() const noexcept
+    {
+        return action_.reports_timeout && (this->emitted() & by_deadline) != 0;
+    }
+
+    // Ends the operation and returns its handler. To be called inside; the caller has a reference.
+    Handler end()
+    {
+        if (driver_.disarm(*this))
+            this->release();
+        parent_.untie();
+        Handler handler(std::move(*handler_));
+        handler_.reset();
+        this->close();
+        return handler;
+    }
+
+private:
+    using allocator_type = typename std::allocator_traits<
+        asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>>::
+        template rebind_alloc<timed_operation>;
+    using allocator_traits = std::allocator_traits<allocator_type>;
+
+    static constexpr std::uint64_t by_deadline = std::uint64_t{1} << 32;
+
+    static timed_operation&
+    create(Handler& handler, const IoExecutor& io_executor, Driver& driver, deadline_action action)
+    {
+        allocator_type allocator(
+            asio::get_associated_allocator(handler, asio::recycling_allocator<void>())
+        );
+        timed_operation* const memory = allocator_traits::allocate(allocator, 1);
+        try {
+            return *::new (static_cast<void*>(memory))
+                timed_operation(allocator, handler, io_executor, driver, action);
+        } catch (...) {
+            allocator_traits::deallocate(allocator, memory, 1);
+            throw;
+        }
+    }
+
+    timed_operation(
+        const allocator_type& allocator,
+        Handler& handler,
+        const IoExecutor& io_executor,
+        Driver& driver,
+        deadline_action action
+    )
+        : driver_node(&on_deadline)
+        , operation(&finish_deadline)
+        , allocator_(allocator)
+        , executor_(asio::get_associated_executor(handler, io_executor))
+        , driver_(driver)
+        , action_(action)
+        , runs_in_turns_(driver.runs_on(executor_))
+        , handler_(std::in_place, std::move(handler))
+    {}
+
+    ~timed_operation() = default;
+
+    void free() noexcept override
+    {
+        allocator_type allocator(allocator_);
+        this->~timed_operation();
+        allocator_traits::deallocate(allocator, this, 1);
+    }
+
+    // Passes on what is emitted to the handler's own slot.
+    void follow_parent()
+    {
+        auto slot = asio::get_associated_cancellation_slot(*handler_);
+        if (slot.is_connected())
+            slot.template emplace<parent_signal>(parent_, *this);
+    }
+
+    class parent_signal : private signal_link::peer
+    {
+    public:
+        parent_signal(signal_link& link, timed_operation& op) : signal_link::peer(link), op_(op) {}
+
+        void operator()(asio::cancellation_type_t type)
+        {
+            if (!this->is_linked() || type == asio::cancellation_type::none)
+                return;
+            op_.add_reference();
+            auto& op = op_; // what is emitted may end both the operation and this
+            op.request(static_cast<std::uint32_t>(type));
+            op.release();
+        }
+
+    private:
+        timed_operation& op_;
+    };
+
+    // Called with the driver's mutex locked.
+    static tick_type on_deadline(driver_node& node, tick_type now, operation_queue& ready)
+    {
+        node.set_armed(false);
+        auto& self = static_cast<timed_operation&>(node);
+        self.outcome = state::expired;
+        ready.push(self);
+        return now;
+    }
+
+    // The deadline's turn.
+    static void finish_deadline(operation* base, bool run)
+    {
+        auto& self = *static_cast<timed_operation*>(base);
+        if (!run)
+            self.release();
+        else if (self.runs_in_turns_)
+            self.emit_deadline();
+        else
+            asio::dispatch(self.executor_, deadline_handler(self));
+    }
+
+    void emit_deadline() noexcept
+    {
+        request(by_deadline | static_cast<std::uint32_t>(action_.type));
+        release();
+    }
+
+    // Owns the deadline's reference on its way to the executor.
+    class deadline_handler
+    {
+    public:
+        explicit deadline_handler(timed_operation& op) noexcept : op_(&op) {}
+        void operator()() { op_.release()->emit_deadline(); }
+
+    private:
+        struct releaser
+        {
+            void operator()(timed_operation* op) const noexcept { op->release(); }
+        };
+
+        std::unique_ptr<timed_operation, releaser> op_;
+    };
+
+    const allocator_type allocator_;
+    const handler_executor executor_;
+    Driver& driver_;
+    const deadline_action action_;
+    const bool runs_in_turns_;
+    signal_link parent_;
+    std::optional<Handler> handler_;
+};
+
+}
+
+// Whatever else is associated with the user's handler.
+template <template <class, class> class Associator, class Operation, class Default>
+struct timewheel::asio::associator<Associator, timewheel::detail::gated_handler<Operation>, Default>
+    : Associator<typename Operation::handler_type, Default>
+{
+    using gated_handler = timewheel::detail::gated_handler<Operation>;
+    using inner_associator = Associator<typename Operation::handler_type, Default>;
+
+    static decltype(auto) get(const gated_handler& handler) noexcept
+    {
+        return inner_associator::get(handler.inner());
+    }
+
+    static decltype(auto) get(const gated_handler& handler, const Default& candidate) noexcept
+    {
+        return inner_associator::get(handler.inner(), candidate);
+    }
+};
+
+#endif
