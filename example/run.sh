@@ -31,7 +31,7 @@ case " $known " in
 *) fail "unknown example '$name', known are: $known" ;;
 esac
 
-install_packages g++ cmake ninja-build libboost1.81-dev
+install_packages g++ cmake ninja-build libboost1.81-dev libboost-program-options1.81-dev
 
 (
     # --fresh forgets whatever another compiler or generator left there.

@@ -65,7 +65,8 @@ while [ "$left" -gt 0 ]; do
 done
 presets=${presets:- dev}
 
-packages="g++ cmake ninja-build ccache pkgconf libboost1.81-dev libboost-test1.81-dev"
+packages="g++ cmake ninja-build ccache pkgconf
+    libboost1.81-dev libboost-test1.81-dev libboost-program-options1.81-dev"
 case $presets in
 *clang* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
 esac
