@@ -5,8 +5,11 @@
 #ifndef TIMEWHEEL_MANUAL_CLOCK_HPP
 #define TIMEWHEEL_MANUAL_CLOCK_HPP
 
+#include <timewheel/config.hpp>
 #include <timewheel/detail/access.hpp>
 #include <timewheel/detail/driven_clock.hpp>
+
+#include <boost/asio/wait_traits.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -95,6 +98,38 @@ private:
 };
 
 }
+
+/// @cond
+// Real time does not move the clock, so there is no use in looking at it after a while.
+template <class Tag>
+struct timewheel::asio::wait_traits<timewheel::manual_clock<Tag>>
+{
+    /// The clock.
+    using clock_type = timewheel::manual_clock<Tag>;
+
+    /** @brief How long to sleep before a look at the clock.
+        @param left The time left by the clock.
+        @return No time if the deadline has passed, else the longest.
+    */
+    static typename clock_type::duration to_wait_duration(const typename clock_type::duration& left)
+    {
+        using duration = typename clock_type::duration;
+        return left > duration::zero() ? (duration::max)() : duration::zero();
+    }
+
+    /** @brief How long to sleep before a look at the clock.
+        @param deadline The deadline.
+        @return No time if it has passed, else the longest.
+    */
+    static typename clock_type::duration to_wait_duration(
+        const typename clock_type::time_point& deadline
+    )
+    {
+        using duration = typename clock_type::duration;
+        return deadline > clock_type::now() ? (duration::max)() : duration::zero();
+    }
+};
+/// @endcond
 
 #include <timewheel/impl/manual_clock.hpp>
 

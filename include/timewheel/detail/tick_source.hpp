@@ -9,7 +9,6 @@
 #include <timewheel/detail/slot_memory.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/defer.hpp>
 #include <boost/asio/post.hpp>
 
 #include <array>
@@ -48,9 +47,6 @@ public:
 
     virtual void post_turn(unsigned runner) = 0;
 
-    // The same from within a turn: the context may queue it without waking another thread.
-    virtual void defer_turn(unsigned runner) = 0;
-
     // Sets or clears the alarm. Calls must not overlap.
     virtual void
     set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) = 0;
@@ -74,11 +70,6 @@ public:
     {}
 
     void post_turn(unsigned runner) override { asio::post(executor_, turn_handler{this, runner}); }
-
-    void defer_turn(unsigned runner) override
-    {
-        asio::defer(executor_, turn_handler{this, runner});
-    }
 
     void set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) override
     {

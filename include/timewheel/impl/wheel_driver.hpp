@@ -33,9 +33,13 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::start(timer_node& timer, operation& wait, tick_type tick)
 {
     // Only a wait that would move the alarm is worth a look at the clock: it may be due already.
-    const bool is_due =
+    bool is_due =
         tick < alarm_tick_.load(std::memory_order_relaxed) && tick <= math_.floor(Clock::now());
     lock_type lock(mutex_);
+    // But an alarm does not ring when a program drives the clock past it: who looks after the lock
+    // was taken either sees a move, or is seen by the call of on_clock_moved() that follows it.
+    if constexpr (driven_clock<Clock>)
+        is_due = tick <= math_.floor(Clock::now());
     const bool was_armed = timer.is_armed();
     timer.add(wait);
     ++pending_;
@@ -361,6 +365,7 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
 }
 
 // A turn: queues the next ones, so that a handler may take its time, then completes one operation.
+// They are posted, not deferred: what a thread defers, no other sees before the handler is over.
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock, std::optional<unsigned> runner)
 {
