@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/default_completion_token.hpp>
+#include <timewheel/detail/executor_of.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/timed_operation.hpp>
 #include <timewheel/wheel_service.hpp>
@@ -162,28 +163,6 @@ struct partial_deadline
         };
     }
 };
-
-template <class Context>
-concept context_with_executor = std::convertible_to<Context&, asio::execution_context&> &&
-                                requires(Context& context) { context.get_executor(); };
-
-template <class T>
-concept executor_or_context =
-    context_with_executor<std::remove_reference_t<T>> ||
-    requires(const std::remove_cvref_t<T>& executor) { context_of(executor); };
-
-template <class T>
-auto executor_of(T& executor_or_context)
-{
-    if constexpr (context_with_executor<T>)
-        return executor_or_context.get_executor();
-    else
-        return executor_or_context;
-}
-
-template <class WaitTraits, class Clock>
-using wait_traits_or =
-    std::conditional_t<std::is_void_v<WaitTraits>, asio::wait_traits<Clock>, WaitTraits>;
 
 // Makes a completion token of a deadline and of what the user has given besides: optionally the
 // type of the signal, then optionally a token.

@@ -6,11 +6,11 @@
 #define TIMEWHEEL_DETAIL_TIMED_OPERATION_HPP
 
 #include <timewheel/config.hpp>
+#include <timewheel/detail/allocated.hpp>
 #include <timewheel/detail/cancellation_gate.hpp>
+#include <timewheel/detail/deadline_operation.hpp>
 #include <timewheel/detail/executor_adapter.hpp>
-#include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/signal_link.hpp>
-#include <timewheel/detail/timer_node.hpp>
 #include <timewheel/error.hpp>
 #include <timewheel/wheel_service.hpp>
 
@@ -133,7 +133,7 @@ private:
     whoever is inside the gate.
 */
 template <class Handler, class IoExecutor, class Driver>
-class timed_operation final : public cancellation_gate, private driver_node, private operation
+class timed_operation final : public cancellation_gate, private deadline_operation
 {
 public:
     using handler_type = Handler;
@@ -188,27 +188,20 @@ public:
     }
 
 private:
-    using allocator_type = typename std::allocator_traits<
-        asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>>::
-        template rebind_alloc<timed_operation>;
-    using allocator_traits = std::allocator_traits<allocator_type>;
+    using allocator_type = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    using memory = allocated<timed_operation, allocator_type>;
 
     static constexpr std::uint64_t by_deadline = std::uint64_t{1} << 32;
 
     static timed_operation&
     create(Handler& handler, const IoExecutor& io_executor, Driver& driver, deadline_action action)
     {
-        allocator_type allocator(
+        const allocator_type allocator(
             asio::get_associated_allocator(handler, asio::recycling_allocator<void>())
         );
-        timed_operation* const memory = allocator_traits::allocate(allocator, 1);
-        try {
-            return *::new (static_cast<void*>(memory))
-                timed_operation(allocator, handler, io_executor, driver, action);
-        } catch (...) {
-            allocator_traits::deallocate(allocator, memory, 1);
-            throw;
-        }
+        return memory::make(allocator, [&](void* at) -> timed_operation& {
+            return *::new (at) timed_operation(allocator, handler, io_executor, driver, action);
+        });
     }
 
     timed_operation(
@@ -218,8 +211,7 @@ private:
         Driver& driver,
         deadline_action action
     )
-        : driver_node(&on_deadline)
-        , operation(&finish_deadline)
+        : deadline_operation(&finish_deadline)
         , allocator_(allocator)
         , executor_(asio::get_associated_executor(handler, io_executor))
         , driver_(driver)
@@ -232,9 +224,8 @@ private:
 
     void free() noexcept override
     {
-        allocator_type allocator(allocator_);
-        this->~timed_operation();
-        allocator_traits::deallocate(allocator, this, 1);
+        const allocator_type allocator(allocator_);
+        memory::free(allocator, *this, [](timed_operation& dead) { dead.~timed_operation(); });
     }
 
     // Passes on what is emitted to the handler's own slot.
@@ -263,16 +254,6 @@ private:
     private:
         timed_operation& op_;
     };
-
-    // Called with the driver's mutex locked.
-    static tick_type on_deadline(driver_node& node, tick_type now, operation_queue& ready)
-    {
-        node.set_armed(false);
-        auto& self = static_cast<timed_operation&>(node);
-        self.outcome = state::expired;
-        ready.push(self);
-        return now;
-    }
 
     // The deadline's turn.
     static void finish_deadline(operation* base, bool run)

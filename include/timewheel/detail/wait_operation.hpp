@@ -6,6 +6,7 @@
 #define TIMEWHEEL_DETAIL_WAIT_OPERATION_HPP
 
 #include <timewheel/config.hpp>
+#include <timewheel/detail/allocated.hpp>
 #include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/signal_link.hpp>
 
@@ -123,17 +124,12 @@ public:
     template <class... WorkArguments>
     static wait_operation& create(Handler& handler, WorkArguments&&... work)
     {
-        allocator_type allocator(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>())
+        return memory::make(
+            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()),
+            [&](void* at) -> wait_operation& {
+                return *::new (at) wait_operation(handler, std::forward<WorkArguments>(work)...);
+            }
         );
-        wait_operation* const memory = allocator_traits::allocate(allocator, 1);
-        try {
-            return *::new (static_cast<void*>(memory))
-                wait_operation(handler, std::forward<WorkArguments>(work)...);
-        } catch (...) {
-            allocator_traits::deallocate(allocator, memory, 1);
-            throw;
-        }
     }
 
     handler_allocator get_handler_allocator() const noexcept
@@ -167,9 +163,7 @@ public:
     }
 
 private:
-    using allocator_type =
-        typename std::allocator_traits<handler_allocator>::template rebind_alloc<wait_operation>;
-    using allocator_traits = std::allocator_traits<allocator_type>;
+    using memory = allocated<wait_operation, handler_allocator>;
 
     template <class Cancel>
     class cancel_on_signal : private signal_link::peer
@@ -206,11 +200,11 @@ private:
 
     static void free(wait_operation& op, const Handler& handler)
     {
-        allocator_type allocator(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>())
+        memory::free(
+            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()),
+            op,
+            [](wait_operation& dead) { dead.~wait_operation(); }
         );
-        op.~wait_operation();
-        allocator_traits::deallocate(allocator, &op, 1);
     }
 
     static void finish(operation* base, bool run)

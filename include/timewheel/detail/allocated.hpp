@@ -1,0 +1,48 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_ALLOCATED_HPP
+#define TIMEWHEEL_DETAIL_ALLOCATED_HPP
+
+#include <memory>
+
+namespace timewheel::detail {
+
+// Makes and frees objects of a type in the memory of an allocator for any type.
+template <class T, class Allocator>
+class allocated
+{
+public:
+    using allocator_type = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
+
+    // `construct(memory)` constructs the object there and returns a reference to it.
+    template <class Construct>
+    static T& make(const Allocator& allocator, Construct construct)
+    {
+        allocator_type rebound(allocator);
+        T* const memory = traits::allocate(rebound, 1);
+        try {
+            return construct(static_cast<void*>(memory));
+        } catch (...) {
+            traits::deallocate(rebound, memory, 1);
+            throw;
+        }
+    }
+
+    // `destroy(object)` destroys it. The allocator may be in the object.
+    template <class Destroy>
+    static void free(const Allocator& allocator, T& object, Destroy destroy) noexcept
+    {
+        allocator_type rebound(allocator);
+        destroy(object);
+        traits::deallocate(rebound, &object, 1);
+    }
+
+private:
+    using traits = std::allocator_traits<allocator_type>;
+};
+
+}
+
+#endif
