@@ -14,6 +14,7 @@
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/repeat.hpp>
 #include <timewheel/repeating_timer.hpp>
+#include <timewheel/retry.hpp>
 #include <timewheel/sleep.hpp>
 #include <timewheel/steady_timer.hpp>
 #include <timewheel/system_timer.hpp>

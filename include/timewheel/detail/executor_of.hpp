@@ -13,6 +13,7 @@
 
 #include <concepts>
 #include <type_traits>
+#include <utility>
 
 namespace timewheel::detail {
 
@@ -33,6 +34,9 @@ auto executor_of(T& executor_or_context)
     else
         return executor_or_context;
 }
+
+template <class T>
+using executor_of_t = decltype(executor_of(std::declval<std::remove_reference_t<T>&>()));
 
 template <class WaitTraits, class Clock>
 using wait_traits_or =

@@ -6,6 +6,7 @@
 #define TIMEWHEEL_DETAIL_SLEEP_OPERATION_HPP
 
 #include <timewheel/config.hpp>
+#include <timewheel/detail/executor_of.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/timer_node.hpp>
 #include <timewheel/detail/wait_operation.hpp>
@@ -32,18 +33,6 @@ template <class T>
 concept execution_target = execution_context_type<std::remove_reference_t<T>> ||
                            asio::execution::is_executor<std::remove_cvref_t<T>>::value ||
                            asio::is_executor<std::remove_cvref_t<T>>::value;
-
-template <execution_target Target>
-auto executor_of(Target&& target)
-{
-    if constexpr (execution_context_type<std::remove_reference_t<Target>>)
-        return target.get_executor();
-    else
-        return std::remove_cvref_t<Target>(target);
-}
-
-template <execution_target Target>
-using executor_of_t = decltype(executor_of(std::declval<Target>()));
 
 // The work of an operation that is the only wait of a timer of its own.
 template <class Work>
