@@ -70,11 +70,10 @@ std::size_t fit_to_descriptors(std::size_t wanted)
     const std::size_t possible = (std::max)(std::size_t(1), free / 2 - free / 100);
     const std::size_t chosen = (std::min)(wanted, possible);
     std::printf(
-        "%s connections%s: the limit of %s descriptors (ulimit -Hn) allows %s.\n",
+        "%s connections: the hard limit of %s descriptors allows %s.\n",
         grouped(chosen).c_str(),
-        chosen < wanted ? (", not the " + grouped(wanted) + " asked for").c_str() : "",
         grouped(limit.rlim_cur).c_str(),
-        grouped(possible).c_str()
+        chosen < wanted ? "no more" : grouped(possible).c_str()
     );
     return chosen;
 }
@@ -142,7 +141,6 @@ int run(const options& chosen)
     signals.async_wait([&](const timewheel::error_code& error, int caught) {
         if (!error)
             signal = caught;
-        signals.clear(); // a second one ends the program at once
     });
     status_line line;
     const auto look_on_until = [&](const char* phase, auto reached, clock::duration longest) {
@@ -162,6 +160,7 @@ int run(const options& chosen)
         chosen.duration + chosen.idle_timeout + 2s
     );
     const bool interrupted = signal != 0;
+    signals.clear(); // from now on, a signal ends the program at once
     load.stop();
     server.stop();
     look_on_until("closing", [&] { return server.open() == 0; }, 2s);

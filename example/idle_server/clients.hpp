@@ -74,9 +74,9 @@ public:
         , end_(start_ + plan.duration)
     {
         for (std::size_t n = 0; n < plan_.connections; ++n)
-            co_spawn(*context_, client(n), boost::asio::detached);
+            co_spawn(outside_->context, client(n), boost::asio::detached);
         thread_ = std::jthread([this] {
-            context_->run();
+            outside_->context.run();
             finished_ = true;
         });
     }
@@ -91,9 +91,9 @@ public:
     {
         if (!thread_.joinable())
             return;
-        context_->stop();
+        outside_->context.stop();
         thread_.join();
-        context_.reset();
+        outside_.reset();
     }
 
     /// Whether every client has done what it planned; any thread.
@@ -140,11 +140,11 @@ private:
         random r(static_cast<random::result_type>(plan_.seed * 100'003 + n));
         // They come in over the first eighth of the duration.
         boost::asio::steady_timer timer(
-            *context_, start_ + plan_.duration / 8 * n / plan_.connections
+            outside_->context, start_ + plan_.duration / 8 * n / plan_.connections
         );
         co_await timer.async_wait(token);
         while (in_time(player)) {
-            tcp::socket socket(*context_);
+            tcp::socket socket(outside_->context);
             const auto begin = clock::now();
             if (co_await connect(socket, player)) {
                 co_await live(socket, timer, player, begin, r);
@@ -160,7 +160,7 @@ private:
     // that is busy, and turn away more than fit into its queue, so only some may be waiting.
     boost::asio::awaitable<bool> connect(tcp::socket& socket, role player)
     {
-        co_await connecting_.async_send({}, token);
+        co_await outside_->connecting.async_send({}, token);
         bool connected = false;
         if (in_time(player)) {
             message hello;
@@ -171,7 +171,7 @@ private:
             connected = !error;
             failed_connects_ += error ? 1 : 0;
         }
-        connecting_.try_receive([](auto&&...) {});
+        outside_->connecting.try_receive([](auto&&...) {});
         co_return connected;
     }
 
@@ -231,13 +231,16 @@ private:
     std::array<client_tally, all_roles.size()> tallies_;
     std::atomic<std::uint64_t> failed_connects_ = 0;
     std::atomic<bool> finished_ = false;
-    std::unique_ptr<boost::asio::io_context> context_ =
-        std::make_unique<boost::asio::io_context>(1);
     static constexpr std::size_t most_connecting = 1000;
-    boost::asio::experimental::channel<void(boost::system::error_code)> connecting_{
-        *context_,
-        most_connecting
+    struct outside
+    {
+        boost::asio::io_context context{1};
+        boost::asio::experimental::channel<void(boost::system::error_code)> connecting{
+            context,
+            most_connecting
+        };
     };
+    std::unique_ptr<outside> outside_ = std::make_unique<outside>();
     std::jthread thread_;
 };
 

@@ -112,7 +112,7 @@ public:
     {
         if (lateness_.count() + lateness_.early() == 0)
             return "there was none";
-        return grouped(lateness_.early()) + " early, " + grouped(too_late_) + " late; least room " +
+        return grouped(lateness_.early()) + " early, " + grouped(too_late_) + " late, least room " +
                milliseconds(least_room_) + " ms";
     }
 
@@ -230,7 +230,7 @@ inline int report(const evidence& seen)
         ending::idle,
         "every silent connection was closed as idle"
     );
-    checks.check(idle.good(), "each in [timeout, timeout + " + bound + "]", idle.figures());
+    checks.check(idle.good(), "each in due + [0, " + bound + "]", idle.figures());
     const std::uint64_t active_closed =
         count(role::active, ending::idle) + count(role::active, ending::session_limit);
     checks.check(
@@ -241,7 +241,7 @@ inline int report(const evidence& seen)
     all_ended(
         {role::overstays}, ending::session_limit, "every overstaying one was closed at its limit"
     );
-    checks.check(limit.good(), "each in [limit, limit + " + bound + "]", limit.figures());
+    checks.check(limit.good(), "each in due + [0, " + bound + "]", limit.figures());
     checks.check(early == 0, "no client saw its connection end early", grouped(early));
     checks.check(
         seen.timers.lateness.early() == 0,
@@ -250,9 +250,9 @@ inline int report(const evidence& seen)
     );
     checks.check(
         seen.timers.armed == seen.timers.fired + seen.timers.cancelled,
-        "each of their waits ended exactly once",
-        grouped(seen.timers.armed) + " armed, " + grouped(seen.timers.fired) + " fired, " +
-            grouped(seen.timers.cancelled) + " cancelled"
+        "their waits: armed = fired + cancelled",
+        grouped(seen.timers.armed) + " = " + grouped(seen.timers.fired) + " + " +
+            grouped(seen.timers.cancelled)
     );
     checks.check(
         seen.returned && wheel.pending == 0,

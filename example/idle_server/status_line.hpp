@@ -36,9 +36,7 @@ public:
 
     status_line()
     {
-        std::puts(
-            "  time   open    pending      fired   late ms: p50    p99    max   OS arms/s  phase"
-        );
+        std::puts("  time   open   pending     fired   late ms p50   p99   max OS arms/s  phase");
     }
 
     ~status_line() { finish(); }
@@ -59,7 +57,7 @@ public:
             rate_time_ = time;
         }
         std::printf(
-            "%s%5.1fs %6zu %10s %10s %14s %6s %6s %11.0f  %s%s",
+            "%s%5.1fs %6zu %9s %9s %13s %5s %5s %9.0f  %s%s",
             terminal_ ? "\r" : "",
             elapsed.count(),
             now.connections,
