@@ -6,14 +6,19 @@
 #define TIMEWHEEL_DETAIL_TICK_SOURCE_HPP
 
 #include <timewheel/config.hpp>
+#include <timewheel/detail/driven_clock.hpp>
 #include <timewheel/detail/slot_memory.hpp>
+#include <timewheel/detail/tick_math.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/post.hpp>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <typeinfo>
 
 namespace timewheel::detail {
@@ -21,6 +26,34 @@ namespace timewheel::detail {
 // How many turns of a driver are queued at most, and so how many of its completions run between
 // two looks at the context's other work.
 inline constexpr unsigned max_runners = 64;
+
+// Wait traits for a clock that may be set: lets Asio look at it once a second, so that a step forward
+// is noticed, and without the alarm being set anew, so that this goes on after a step back.
+template <class Clock, class WaitTraits>
+struct restless_traits
+{
+    using duration = typename Clock::duration;
+    using time_point = typename Clock::time_point;
+
+    static duration to_wait_duration(const duration& left)
+    {
+        return (std::min)(WaitTraits::to_wait_duration(left), a_second());
+    }
+
+    static duration to_wait_duration(const time_point& deadline)
+    {
+        return (std::min)(WaitTraits::to_wait_duration(deadline), a_second());
+    }
+
+private:
+    static duration a_second() { return tick_math<Clock>(std::chrono::seconds(1)).tick(); }
+};
+
+template <class Clock, class WaitTraits>
+using alarm_traits = std::conditional_t<
+    Clock::is_steady || driven_clock<Clock>,
+    WaitTraits,
+    restless_traits<Clock, WaitTraits>>;
 
 // What a tick source calls, from handlers of the context.
 class tick_sink
@@ -39,7 +72,7 @@ protected:
     be set anew while the handler of the time before is still queued; alarm handlers are numbered
     0 and 1, each of which is under way at most once.
 */
-template <class Clock, class WaitTraits>
+template <class Clock>
 class tick_source
 {
 public:
@@ -60,7 +93,7 @@ public:
 };
 
 template <class Clock, class WaitTraits, class Executor>
-class executor_tick_source final : public tick_source<Clock, WaitTraits>
+class executor_tick_source final : public tick_source<Clock>
 {
 public:
     executor_tick_source(const Executor& executor, tick_sink& sink)

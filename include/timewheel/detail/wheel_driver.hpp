@@ -137,7 +137,6 @@ private:
     void clear_alarm();
     void forget_alarm();
     tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
-    time_point alarm_time(tick_type tick) const;
     void finish(lock_type& lock);
     void take_turn(lock_type& lock, std::optional<unsigned> runner);
     std::size_t turns_wanted() const;
@@ -146,7 +145,7 @@ private:
 
     const tick_math<Clock> math_;
     std::once_flag attached_;
-    std::unique_ptr<tick_source<Clock, WaitTraits>> source_;
+    std::unique_ptr<tick_source<Clock>> source_;
 
     mutable std::mutex mutex_;
     hierarchical_wheel wheel_;

@@ -21,7 +21,8 @@ void wheel_driver<Clock, WaitTraits>::attach(const Executor& executor)
     std::call_once(attached_, [&] {
         visit_base_executor(executor, [this](const auto& base) {
             using base_type = std::remove_cvref_t<decltype(base)>;
-            using source_type = executor_tick_source<Clock, WaitTraits, base_type>;
+            using traits_type = alarm_traits<Clock, WaitTraits>;
+            using source_type = executor_tick_source<Clock, traits_type, base_type>;
             source_ = std::make_unique<source_type>(base, sink());
         });
         if constexpr (driven_clock<Clock>)
@@ -269,8 +270,12 @@ void wheel_driver<Clock, WaitTraits>::expire(time_point now)
     if (tick < wheel_.now()) {
         // Another thread has read the clock later and come here first, or the clock was set back.
         tick = math_.floor(Clock::now());
-        if (tick < wheel_.now())
+        if (tick < wheel_.now()) {
             wheel_.rewind(tick);
+            // By the new time the alarm may be far away, and what is filed now comes before it.
+            if (alarm_is_set_)
+                clear_alarm();
+        }
     }
     const std::size_t ready_before = ready_.size();
     const bool all = wheel_.expire(tick, batch_size, [this](wheel_node& node) {
@@ -326,19 +331,6 @@ void wheel_driver<Clock, WaitTraits>::forget_alarm()
     alarm_is_set_ = false;
     alarm_tick_.store(hierarchical_wheel::never, std::memory_order_relaxed);
     ++alarm_version_;
-}
-
-// When to ring for a tick. A clock that may be set is looked at once a second.
-template <class Clock, class WaitTraits>
-auto wheel_driver<Clock, WaitTraits>::alarm_time(tick_type tick) const -> time_point
-{
-    const time_point when = math_.begin(tick);
-    if constexpr (Clock::is_steady || driven_clock<Clock>) {
-        return when;
-    } else {
-        const tick_math<Clock> seconds(std::chrono::seconds(1));
-        return (std::min)(when, saturated_add<Clock>(Clock::now(), seconds.tick()));
-    }
 }
 
 template <class Clock, class WaitTraits>
@@ -407,7 +399,7 @@ void wheel_driver<Clock, WaitTraits>::sync_alarm()
     if (is_set) {
         const unsigned alarm = alarm_queued_[0] ? 1 : 0;
         alarm_queued_[alarm] = true;
-        source_->set_alarm(alarm_time(tick), alarm, alarm_in_force_);
+        source_->set_alarm(math_.begin(tick), alarm, alarm_in_force_);
     } else {
         source_->clear_alarm();
     }
