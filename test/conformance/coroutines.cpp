@@ -120,11 +120,13 @@ BOOST_FIXTURE_TEST_CASE_TEMPLATE(a_coroutine_awaits_a_timer, Family, families, i
 // The default token of a rebound timer.
 BOOST_FIXTURE_TEST_CASE_TEMPLATE(a_rebound_timer_is_awaited, Family, families, io_fixture)
 {
-    using timer_type = asio::use_awaitable_t<>::as_default_on_t<typename Family::steady>;
-    using tuple_timer =
-        asio::as_tuple_t<asio::use_awaitable_t<>>::as_default_on_t<typename Family::steady>;
+    using clock = std::chrono::steady_clock;
+    using plain = typename Family::
+        template basic<clock, asio::wait_traits<clock>, asio::io_context::executor_type>;
+    using timer_type = asio::use_awaitable_t<>::as_default_on_t<plain>;
+    using tuple_timer = asio::as_tuple_t<asio::use_awaitable_t<>>::as_default_on_t<plain>;
     run_coroutine(ctx, [&]() -> awaitable<void> {
-        timer_type timer{typename Family::steady{ctx, 1ms}};
+        timer_type timer{plain{ctx, 1ms}};
         co_await timer.async_wait();
         tuple_timer other{ctx, 1ms};
         const auto [ec] = co_await other.async_wait();

@@ -323,7 +323,9 @@ BOOST_FIXTURE_TEST_CASE_TEMPLATE(the_initiation_shows_the_executor, Family, fami
 // plain one.
 BOOST_FIXTURE_TEST_CASE_TEMPLATE(default_tokens_rebind_the_timer, Family, families, io_fixture)
 {
-    using plain = typename Family::steady;
+    // On Boost 1.81, Clang does not take the adapted form of any_io_executor for an executor.
+    using plain =
+        typename Family::template basic<steady_clock, asio::wait_traits<steady_clock>, io_executor>;
     using awaitable_timer = asio::use_awaitable_t<>::as_default_on_t<plain>;
     using tuple_timer = asio::as_tuple_t<asio::use_awaitable_t<>>::as_default_on_t<plain>;
     using detached_timer = asio::detached_t::as_default_on_t<plain>;
