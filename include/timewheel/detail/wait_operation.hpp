@@ -9,13 +9,13 @@
 #include <timewheel/detail/allocated.hpp>
 #include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/signal_link.hpp>
+#include <timewheel/detail/tracked_executor.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/system_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -86,13 +86,13 @@ public:
     template <class Operation>
     void submit(Operation& op)
     {
-        const auto executor = handler_work_.get_executor(); // `op` does not outlive the submission
+        const auto executor = handler_work_.get(); // `op` does not outlive the submission
         asio::dispatch(executor, submitted_operation<Operation>(op));
     }
 
 private:
-    asio::executor_work_guard<IoExecutor> io_work_;
-    asio::executor_work_guard<asio::associated_executor_t<Handler, IoExecutor>> handler_work_;
+    tracked_executor<IoExecutor> io_work_;
+    tracked_executor<asio::associated_executor_t<Handler, IoExecutor>> handler_work_;
 };
 
 template <class Handler, class IoExecutor>
@@ -105,12 +105,12 @@ public:
     template <class Operation>
     void submit(Operation& op)
     {
-        const IoExecutor executor = work_.get_executor();
+        const auto executor = work_.get();
         asio::dispatch(executor, submitted_operation<Operation>(op));
     }
 
 private:
-    asio::executor_work_guard<IoExecutor> work_;
+    tracked_executor<IoExecutor> work_;
 };
 
 // A wait for a timer with its handler. Its memory is the handler's allocator's.
