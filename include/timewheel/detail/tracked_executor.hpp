@@ -12,6 +12,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace timewheel::detail {
@@ -29,10 +30,12 @@ public:
     auto get() const noexcept { return executor_; }
 
 private:
-    decltype(asio::prefer(
+    // Of an executor that is tracked already, prefer() returns the reference that it was given.
+    std::remove_cvref_t<decltype(asio::prefer(
         std::declval<const Executor&>(),
         asio::execution::outstanding_work.tracked
-    )) executor_;
+    ))>
+        executor_;
 };
 
 // An executor of the Networking TS, which counts its work by calls.
