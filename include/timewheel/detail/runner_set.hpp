@@ -5,52 +5,74 @@
 #ifndef TIMEWHEEL_DETAIL_RUNNER_SET_HPP
 #define TIMEWHEEL_DETAIL_RUNNER_SET_HPP
 
-#include <timewheel/detail/tick_source.hpp>
+#include <timewheel/detail/slot_memory.hpp>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace timewheel::detail {
 
-// Which of a driver's runners are queued.
+// What a queued turn of a driver is kept in.
+struct runner
+{
+    runner* next = nullptr;
+    slot_memory<96> memory;
+};
+
+/*  A driver's runners: those that are idle, and how many are queued. The one that became idle last is
+    the first to be taken, so that few are in use, and in the cache, as long as few are needed.
+*/
 class runner_set
 {
 public:
-    using mask = std::uint64_t;
+    // How many turns are queued at most, and so how many of a driver's completions run between two
+    // looks of the context at its other work. Too few, and a context that is busy with other work
+    // would not keep up with what becomes due.
+    static constexpr std::size_t most = 4096;
 
-    void release(unsigned runner) noexcept
+    // How many runners to add: as many as there are, so that their number follows a growing need.
+    std::size_t growth() const noexcept { return (std::max)(std::size_t{64}, size_); }
+
+    runner_set() { chunks_.reserve(8); } // as often as the number doubles up to the most
+
+    void add(std::unique_ptr<runner[]> runners, std::size_t n)
     {
-        idle_ |= mask{1} << runner;
+        chunks_.push_back(std::move(runners));
+        for (std::size_t i = 0; i != n; ++i)
+            push(chunks_.back()[i]);
+        size_ += n;
+    }
+
+    void release(runner& idle) noexcept
+    {
+        push(idle);
         --queued_;
     }
 
-    // Takes as many idle runners as are missing to have one for each of `turns`, or all queued.
-    mask claim(std::size_t turns) noexcept
+    // Takes as many idle runners as are missing to have one queued for each of `turns`.
+    runner* claim(std::size_t turns) noexcept
     {
-        mask claimed = 0;
-        for (; queued_ < turns && idle_ != 0; ++queued_) {
-            const mask lowest = idle_ & (~idle_ + 1);
-            idle_ ^= lowest;
-            claimed |= lowest;
+        runner* claimed = nullptr;
+        for (; queued_ < turns && idle_; ++queued_) {
+            runner* const taken = std::exchange(idle_, idle_->next);
+            taken->next = std::exchange(claimed, taken);
         }
         return claimed;
     }
 
-    // Takes this idle runner if one is missing.
-    bool claim_this(unsigned runner, std::size_t turns) noexcept
-    {
-        if (queued_ >= turns)
-            return false;
-        idle_ &= ~(mask{1} << runner);
-        ++queued_;
-        return true;
-    }
+    // Whether runners are missing to have one queued for each of `turns`, and may be added.
+    bool is_short(std::size_t turns) const noexcept { return queued_ < turns && size_ < most; }
 
 private:
-    static_assert(max_runners == 64, "one bit each");
+    void push(runner& idle) noexcept { idle.next = std::exchange(idle_, &idle); }
 
-    mask idle_ = ~mask{0};
+    runner* idle_ = nullptr;
     std::size_t queued_ = 0;
+    std::size_t size_ = 0;
+    std::vector<std::unique_ptr<runner[]>> chunks_;
 };
 
 }

@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/detail/driven_clock.hpp>
+#include <timewheel/detail/runner_set.hpp>
 #include <timewheel/detail/slot_memory.hpp>
 #include <timewheel/detail/tick_math.hpp>
 
@@ -22,10 +23,6 @@
 #include <typeinfo>
 
 namespace timewheel::detail {
-
-// How many turns of a driver are queued at most, and so how many of its completions run between
-// two looks at the context's other work.
-inline constexpr unsigned max_runners = 64;
 
 // Wait traits for a clock that may be set: lets Asio look at it once a second, so that a step forward
 // is noticed, and without the alarm being set anew, so that this goes on after a step back.
@@ -59,7 +56,7 @@ using alarm_traits = std::conditional_t<
 class tick_sink
 {
 public:
-    virtual void on_turn(unsigned runner) = 0;
+    virtual void on_turn(runner& which) = 0;
     virtual void on_alarm(unsigned alarm, std::uint64_t version) = 0;
 
 protected:
@@ -68,9 +65,8 @@ protected:
 
 /*  What a driver needs of the context: turns, and an alarm. It hides the type of the executor.
 
-    Turns come from one of max_runners runners, each of which is queued at most once. The alarm may
-    be set anew while the handler of the time before is still queued; alarm handlers are numbered
-    0 and 1, each of which is under way at most once.
+    Each runner is queued at most once. The alarm may be set anew while the handler of the time before
+    is still queued; alarm handlers are numbered 0 and 1, each of which is under way at most once.
 */
 template <class Clock>
 class tick_source
@@ -78,7 +74,7 @@ class tick_source
 public:
     virtual ~tick_source() = default;
 
-    virtual void post_turn(unsigned runner) = 0;
+    virtual void post_turn(runner& which) = 0;
 
     // Sets or clears the alarm. Calls must not overlap.
     virtual void
@@ -102,7 +98,7 @@ public:
         , timer_(std::in_place, executor)
     {}
 
-    void post_turn(unsigned runner) override { asio::post(executor_, turn_handler{this, runner}); }
+    void post_turn(runner& which) override { asio::post(executor_, turn_handler{&sink_, &which}); }
 
     void set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) override
     {
@@ -120,21 +116,17 @@ public:
     void shutdown() noexcept override { timer_.reset(); }
 
 private:
-    using turn_memory = slot_memory<96>;
     using alarm_memory = slot_memory<256>;
 
     struct turn_handler
     {
-        executor_tick_source* source;
-        unsigned runner;
+        tick_sink* sink;
+        runner* which;
 
-        using allocator_type = slot_allocator<void, turn_memory>;
-        allocator_type get_allocator() const noexcept
-        {
-            return allocator_type(source->turn_memory_[runner]);
-        }
+        using allocator_type = slot_allocator<void, decltype(runner::memory)>;
+        allocator_type get_allocator() const noexcept { return allocator_type(which->memory); }
 
-        void operator()() const { source->sink_.on_turn(runner); }
+        void operator()() const { sink->on_turn(*which); }
     };
 
     struct alarm_handler
@@ -155,7 +147,6 @@ private:
     tick_sink& sink_;
     Executor executor_;
     std::optional<asio::basic_waitable_timer<Clock, WaitTraits, Executor>> timer_;
-    std::array<turn_memory, max_runners> turn_memory_;
     std::array<alarm_memory, 2> alarm_memory_;
 };
 

@@ -44,7 +44,7 @@ struct driver_counters
     that is due before it, and cleared when nothing waits any more; it is what keeps the context from
     running out of work. Turns complete the operations that are ready, each turn one, so that a
     handler that blocks or throws takes nobody else's turn. While n operations are ready,
-    min(n, max_runners) turns are queued: neither does a turn find nothing to do, nor does mass
+    min(n, runner_set::most) turns are queued: neither does a turn find nothing to do, nor does mass
     expiry keep the context from its other work.
 
     Everything is guarded by `mutex_`, which is never held across a handler, an allocation, a post or
@@ -121,15 +121,17 @@ private:
     tick_sink& sink() noexcept { return *this; }
     clock_observer<time_point>& observer() noexcept { return *this; }
 
-    // How many nodes a turn visits in the wheel before it completes its operation.
+    // How many nodes are visited while the mutex is locked, and in a turn.
     static constexpr std::size_t batch_size = 64;
+    static constexpr std::size_t batches_per_turn = runner_set::most / batch_size;
 
-    void on_turn(unsigned runner) override;
+    void on_turn(runner& which) override;
     void on_alarm(unsigned alarm, std::uint64_t version) override;
     void on_clock_moved() noexcept override;
 
     bool is_due_before_alarm(tick_type tick) const;
     void file(driver_node& node, tick_type tick, bool is_due);
+    void hand_out(lock_type& lock, time_point now);
     void expire(time_point now);
     void count_cancelled(std::size_t n);
     void settle();
@@ -138,10 +140,11 @@ private:
     void forget_alarm();
     tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
     void finish(lock_type& lock);
-    void take_turn(lock_type& lock, std::optional<unsigned> runner);
+    void take_turn(lock_type& lock);
     std::size_t turns_wanted() const;
     void sync_alarm();
-    void post(runner_set::mask runners);
+    void post(runner* claimed);
+    void add_runners();
 
     const tick_math<Clock> math_;
     std::once_flag attached_;

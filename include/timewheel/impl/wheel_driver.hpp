@@ -8,7 +8,8 @@
 #include <timewheel/detail/wheel_driver.hpp>
 
 #include <algorithm>
-#include <bit>
+#include <memory>
+#include <new>
 #include <typeinfo>
 #include <utility>
 
@@ -25,6 +26,8 @@ void wheel_driver<Clock, WaitTraits>::attach(const Executor& executor)
             using source_type = executor_tick_source<Clock, traits_type, base_type>;
             source_ = std::make_unique<source_type>(base, sink());
         });
+        const std::size_t n = runners_.growth();
+        runners_.add(std::make_unique<runner[]>(n), n);
         if constexpr (driven_clock<Clock>)
             access::add_observer<Clock>(observer());
     });
@@ -33,14 +36,8 @@ void wheel_driver<Clock, WaitTraits>::attach(const Executor& executor)
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::start(timer_node& timer, operation& wait, tick_type tick)
 {
-    // Only a wait that would move the alarm is worth a look at the clock: it may be due already.
-    bool is_due =
-        tick < alarm_tick_.load(std::memory_order_relaxed) && tick <= math_.floor(Clock::now());
+    const bool is_due = is_due_before_alarm(tick);
     lock_type lock(mutex_);
-    // But an alarm does not ring when a program drives the clock past it: who looks after the lock
-    // was taken either sees a move, or is seen by the call of on_clock_moved() that follows it.
-    if constexpr (driven_clock<Clock>)
-        is_due = tick <= math_.floor(Clock::now());
     const bool was_armed = timer.is_armed();
     timer.add(wait);
     ++pending_;
@@ -200,15 +197,15 @@ auto wheel_driver<Clock, WaitTraits>::next_deadline() -> std::optional<time_poin
 }
 
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::on_turn(unsigned runner)
+void wheel_driver<Clock, WaitTraits>::on_turn(runner& which)
 {
-    const bool expiring = overdue_.load(std::memory_order_relaxed);
-    const time_point now = expiring ? Clock::now() : time_point{};
+    const bool is_overdue = overdue_.load(std::memory_order_relaxed);
+    const time_point now = is_overdue ? Clock::now() : time_point{};
     lock_type lock(mutex_);
-    runners_.release(runner);
-    if (expiring && ready_.size() < max_runners)
-        expire(now);
-    take_turn(lock, runner);
+    runners_.release(which);
+    if (is_overdue)
+        hand_out(lock, now);
+    take_turn(lock);
 }
 
 template <class Clock, class WaitTraits>
@@ -227,8 +224,9 @@ void wheel_driver<Clock, WaitTraits>::on_alarm(unsigned alarm, std::uint64_t ver
     }
     forget_alarm();
     ++counters_.alarms_rung;
-    expire(now);
-    take_turn(lock, std::nullopt);
+    overdue_.store(true, std::memory_order_relaxed);
+    hand_out(lock, now);
+    take_turn(lock);
 }
 
 template <class Clock, class WaitTraits>
@@ -256,10 +254,27 @@ void wheel_driver<Clock, WaitTraits>::file(driver_node& node, tick_type tick, bo
         wheel_.reschedule(node, tick);
     else
         wheel_.insert(node, tick);
+    // An alarm does not ring when a program drives the clock past it: who looks while the mutex is
+    // locked either sees a move, or is seen by the call of on_clock_moved() that follows it.
+    if constexpr (driven_clock<Clock>)
+        is_due = tick <= math_.floor(Clock::now());
     if (is_due || tick <= wheel_.now())
         overdue_.store(true, std::memory_order_relaxed);
     else if (alarm_is_set_ ? tick < alarm_tick() : !overdue_.load(std::memory_order_relaxed))
         set_alarm(tick);
+}
+
+// Hands out what is due, until there is enough for all turns that can be queued.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::hand_out(lock_type& lock, time_point now)
+{
+    for (std::size_t n = batches_per_turn;
+         n != 0 && overdue_.load(std::memory_order_relaxed) && ready_.size() < runner_set::most;
+         --n) {
+        expire(now);
+        lock.unlock(); // somebody else's turn
+        lock.lock();
+    }
 }
 
 // Hands out what is due, at most batch_size of it.
@@ -348,34 +363,52 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
         lock.unlock();
         return;
     }
-    const runner_set::mask runners = runners_.claim(turns_wanted());
+    const std::size_t turns = turns_wanted();
+    runner* const claimed = runners_.claim(turns);
+    const bool is_short = runners_.is_short(turns);
     const bool sync = std::exchange(alarm_is_stale_, false);
     lock.unlock();
-    post(runners);
+    post(claimed);
     if (sync)
         sync_alarm();
+    if (is_short)
+        add_runners();
 }
 
 // A turn: queues the next ones, so that a handler may take its time, then completes one operation.
 // They are posted, not deferred: what a thread defers, no other sees before the handler is over.
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock, std::optional<unsigned> runner)
+void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock)
 {
     operation* const op = ready_.try_pop();
     settle();
-    const bool again = runner && runners_.claim_this(*runner, turns_wanted());
     finish(lock);
-    if (again)
-        source_->post_turn(*runner);
     if (op)
         op->complete();
 }
 
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::post(runner_set::mask runners)
+void wheel_driver<Clock, WaitTraits>::post(runner* claimed)
 {
-    for (; runners != 0; runners &= runners - 1)
-        source_->post_turn(static_cast<unsigned>(std::countr_zero(runners)));
+    while (claimed) {
+        runner& which = *std::exchange(claimed, claimed->next); // the next turn may come at once
+        source_->post_turn(which);
+    }
+}
+
+// If there is no memory for more runners, those that there are have to do.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::add_runners()
+{
+    lock_type lock(mutex_);
+    const std::size_t n = runners_.growth();
+    lock.unlock();
+    std::unique_ptr<runner[]> added(new (std::nothrow) runner[n]);
+    if (!added)
+        return;
+    lock.lock();
+    runners_.add(std::move(added), n);
+    finish(lock);
 }
 
 // Tells the tick source the latest setting of the alarm.
