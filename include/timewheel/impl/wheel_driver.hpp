@@ -319,8 +319,14 @@ void wheel_driver<Clock, WaitTraits>::settle()
     if (pending_ == 0) {
         if (alarm_is_set_)
             clear_alarm();
-    } else if (!alarm_is_set_ && !overdue_.load(std::memory_order_relaxed)) {
+    } else if (overdue_.load(std::memory_order_relaxed)) {
+        return;
+    } else if (!alarm_is_set_) {
         set_alarm(wheel_.next_wakeup());
+    } else if constexpr (!Clock::is_steady) {
+        // What was due when it was filed is not any more if the clock has been set back since.
+        if (wheel_.next_wakeup() < alarm_tick())
+            set_alarm(wheel_.next_wakeup());
     }
 }
 
