@@ -88,9 +88,10 @@ struct timewheel::asio::
 {
     using tick_handler = timewheel::detail::tick_handler<Clock, Handler>;
 
-    static decltype(auto) get(const tick_handler& handler) noexcept
+    // Asio 1.26 has an ambiguous get() with one argument for a std::reference_wrapper.
+    static typename Associator<Handler, Default>::type get(const tick_handler& handler) noexcept
     {
-        return Associator<Handler, Default>::get(handler.inner());
+        return Associator<Handler, Default>::get(handler.inner(), Default());
     }
 
     static decltype(auto) get(const tick_handler& handler, const Default& candidate) noexcept
