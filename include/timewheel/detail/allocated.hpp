@@ -5,22 +5,38 @@
 #ifndef TIMEWHEEL_DETAIL_ALLOCATED_HPP
 #define TIMEWHEEL_DETAIL_ALLOCATED_HPP
 
+#include <timewheel/config.hpp>
+
+#include <boost/asio/recycling_allocator.hpp>
+
 #include <memory>
+#include <type_traits>
 
 namespace timewheel::detail {
 
-// Makes and frees objects of a type in the memory of an allocator for any type.
+template <class Allocator>
+inline constexpr bool is_standard_allocator = false;
+
+template <class T>
+inline constexpr bool is_standard_allocator<std::allocator<T>> = true;
+
+// Makes and frees objects of a type in the memory of an allocator for any type. As everywhere in
+// Asio, std::allocator stands for none in particular: it is what the handler of a composed operation
+// has if its user's has none, and such memory is recycled.
 template <class T, class Allocator>
 class allocated
 {
 public:
-    using allocator_type = typename std::allocator_traits<Allocator>::template rebind_alloc<T>;
+    using allocator_type = std::conditional_t<
+        is_standard_allocator<Allocator>,
+        asio::recycling_allocator<T>,
+        typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
 
     // `construct(memory)` constructs the object there and returns a reference to it.
     template <class Construct>
     static T& make(const Allocator& allocator, Construct construct)
     {
-        allocator_type rebound(allocator);
+        allocator_type rebound = rebind(allocator);
         T* const memory = traits::allocate(rebound, 1);
         try {
             return construct(static_cast<void*>(memory));
@@ -34,13 +50,21 @@ public:
     template <class Destroy>
     static void free(const Allocator& allocator, T& object, Destroy destroy) noexcept
     {
-        allocator_type rebound(allocator);
+        allocator_type rebound = rebind(allocator);
         destroy(object);
         traits::deallocate(rebound, &object, 1);
     }
 
 private:
     using traits = std::allocator_traits<allocator_type>;
+
+    static allocator_type rebind([[maybe_unused]] const Allocator& allocator) noexcept
+    {
+        if constexpr (is_standard_allocator<Allocator>)
+            return {};
+        else
+            return allocator_type(allocator);
+    }
 };
 
 }
