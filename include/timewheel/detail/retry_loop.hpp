@@ -272,7 +272,7 @@ public:
     const executor_type& get_executor() const noexcept { return executor_; }
 
     template <class Handler, class Operation, class Backoff>
-    void operator()(Handler&& handler, Operation operation, Backoff backoff) const
+    void operator()(Handler handler, Operation operation, Backoff backoff) const
     {
         using signature = attempt_signature_t<Operation, Executor>;
         retry_loop<signature, Executor, Operation, Backoff> loop(
@@ -281,7 +281,7 @@ public:
             std::move(operation),
             std::move(backoff)
         );
-        asio::async_compose<std::decay_t<Handler>, signature>(std::move(loop), handler, executor_);
+        asio::async_compose<Handler, signature>(std::move(loop), handler, executor_);
     }
 
 private:
