@@ -39,8 +39,8 @@ namespace timewheel {
     `time_point::max()` never comes; sums that exceed the clock's range end there.
 
     **Executors and memory.** A handler runs on its associated executor, by default the timer's, as if
-    by `dispatch`, never inside the function that starts the wait. Both executors have outstanding
-    work until then. Memory comes from the handler's associated allocator and is returned before
+    by `dispatch`, never inside the function that starts the wait. The handler's executor has
+    outstanding work until then, the timer's until the handler is handed to that. Memory comes from the handler's associated allocator and is returned before
     the handler runs.
 
     **Changing an active wait.** `cancel()`, `cancel_one()`, `expires_at()` and `expires_after()` return

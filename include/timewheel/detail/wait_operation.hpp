@@ -22,6 +22,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -87,11 +88,13 @@ public:
     void submit(Operation& op)
     {
         const auto executor = handler_work_.get(); // `op` does not outlive the submission
+        // The timer's context has done its part then, and may go away before the handler is called.
+        const auto io_work = std::exchange(io_work_, std::nullopt);
         asio::dispatch(executor, submitted_operation<Operation>(op));
     }
 
 private:
-    tracked_executor<IoExecutor> io_work_;
+    std::optional<tracked_executor<IoExecutor>> io_work_;
     tracked_executor<asio::associated_executor_t<Handler, IoExecutor>> handler_work_;
 };
 
