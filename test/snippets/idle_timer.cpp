@@ -16,6 +16,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <future>
 #include <utility>
 
 namespace {
@@ -40,6 +41,16 @@ template <class Clock>
 asio::awaitable<void> sleep(timewheel::basic_waitable_timer<Clock>& timer)
 {
     co_await timer.async_wait(asio::use_awaitable);
+}
+
+template <class Clock>
+asio::awaitable<void> until_idle(timewheel::basic_idle_timer<Clock>& activity)
+{
+    // tag::race[]
+    do
+        co_await activity.async_wait(asio::use_awaitable);
+    while (activity.expiry() > Clock::now()); // touched since the wheel has looked
+    // end::race[]
 }
 
 BOOST_AUTO_TEST_SUITE(idle_timer)
@@ -88,6 +99,23 @@ BOOST_AUTO_TEST_CASE(guarded_session)
     clock::advance(20s);
     context.run();
     BOOST_TEST(!was_idle.get());
+}
+
+BOOST_AUTO_TEST_CASE(race)
+{
+    using clock = timewheel::manual_clock<struct race_test>;
+    asio::io_context context;
+    timewheel::basic_idle_timer<clock> activity{context, 30s};
+    timewheel::basic_idle_timer<clock> same_time{context, 30s};
+    same_time.async_wait([&](error_code) { activity.touch(); }); // when both have become due
+    auto ended = asio::co_spawn(context, until_idle(activity), asio::use_future);
+    context.poll();
+    clock::advance(30s);
+    context.poll();
+    BOOST_CHECK((ended.wait_for(0s) == std::future_status::timeout));
+    clock::advance(30s);
+    context.run();
+    BOOST_CHECK_NO_THROW(ended.get());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
