@@ -113,11 +113,6 @@ public:
         return a.inner_ == b.inner_;
     }
 
-    friend bool operator!=(const plain_executor& a, const plain_executor& b) noexcept
-    {
-        return !(a == b);
-    }
-
 private:
     asio::io_context::executor_type inner_;
 };

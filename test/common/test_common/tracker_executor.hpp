@@ -153,11 +153,6 @@ public:
         return a.diary_ == b.diary_ && a.tracked_ == b.tracked_ && a.inner_ == b.inner_;
     }
 
-    friend bool operator!=(const tracker_executor& a, const tracker_executor& b) noexcept
-    {
-        return !(a == b);
-    }
-
 private:
     template <class>
     friend class tracker_executor;
