@@ -27,7 +27,8 @@ namespace timewheel {
     Everything else is as with the executor itself: its context and its other properties, which
     `require`, `prefer` and `query` forward, and its equality, together with that of the times. The
     executor has outstanding work from the submission of a function to its execution. Functions that
-    are still waiting when the context is destroyed are destroyed unexecuted.
+    are still waiting when the context is destroyed are destroyed unexecuted. `blocking.always` can't
+    be required, since a function has not been executed when `execute` returns.
 
     @tparam Executor The executor that executes.
     @tparam Clock The clock of the time.
@@ -59,7 +60,7 @@ auto after(Executor&& executor, const std::chrono::time_point<Clock, Duration>& 
     using wait_traits = detail::wait_traits_or<WaitTraits, Clock>;
     const auto inner = detail::executor_of(executor);
     return delayed_executor<std::remove_const_t<decltype(inner)>, Clock, wait_traits>(
-        inner, {detail::saturated_ceil(time)}
+        inner, {inner, detail::saturated_ceil(time)}
     );
 }
 

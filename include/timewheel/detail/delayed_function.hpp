@@ -89,11 +89,27 @@ private:
     Function function_;
 };
 
-// Executes at a time, or at once if that has come.
+/*  Executes at a time, or at once if that has come.
+
+    The driver is looked up with the executor that is to be delayed. By the delayed one, which may be
+    type-erased, a driver would run its own turns, and nothing on the wheel would move before the time.
+*/
 template <class Clock, class WaitTraits>
 struct delay_policy
 {
+    using driver_type = wheel_driver<Clock, WaitTraits>;
+
+    // When execute() returns, the function has not been executed.
+    using broken_promise = std::remove_cvref_t<decltype(asio::execution::blocking.always)>;
+
+    template <class Executor>
+    delay_policy(const Executor& executor, typename Clock::time_point time)
+        : when(time)
+        , driver(&use_driver<Clock, WaitTraits>(executor))
+    {}
+
     typename Clock::time_point when;
+    driver_type* driver;
 
     template <class Executor, class Function>
     void execute(const Executor& executor, Function&& function) const
@@ -103,10 +119,9 @@ struct delay_policy
             return;
         }
         using function_type = delayed_function<Executor, std::decay_t<Function>>;
-        auto& driver = use_driver<Clock, WaitTraits>(executor);
-        driver.arm(
+        driver->arm(
             function_type::create(executor, std::forward<Function>(function)),
-            driver.math().ceil(when)
+            driver->math().ceil(when)
         );
     }
 

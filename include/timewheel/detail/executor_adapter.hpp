@@ -11,14 +11,20 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
 
+#include <concepts>
 #include <type_traits>
 #include <utility>
 
 namespace timewheel::detail {
 
+// Whether executing as the policy says breaks what a property promises.
+template <class Policy, class Property>
+concept breaks_promise = std::same_as<typename Policy::broken_promise, Property>;
+
 /*  An executor that does something of its own with what it is given to execute, and is like the one
     it adapts in everything else: context, work tracking, blocking, allocator and any other property.
-    `Policy::execute(inner, function)` says what; policies are compared with `==`.
+    `Policy::execute(inner, function)` says what, and `Policy::broken_promise`, if there is one, what
+    can't be required therefore; policies are compared with `==`.
 */
 template <class Inner, class Policy>
 class executor_adapter
@@ -26,7 +32,7 @@ class executor_adapter
 public:
     executor_adapter(const Inner& inner, const Policy& policy) : inner_(inner), policy_(policy) {}
 
-    const Inner& inner() const noexcept { return inner_; }
+    const Inner& get_inner_executor() const noexcept { return inner_; }
     const Policy& policy() const noexcept { return policy_; }
 
     template <class Property>
@@ -38,7 +44,7 @@ public:
     }
 
     template <class Property>
-        requires(asio::can_require_v<const Inner&, Property>)
+        requires(asio::can_require_v<const Inner&, Property> && !breaks_promise<Policy, Property>)
     auto require(const Property& property) const
     {
         return adapt(asio::require(inner_, property));
