@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(mass_expiry_starves_nobody)
     BOOST_TEST(run_to_end(ctx, 30s));
     BOOST_TEST(done == n);
     BOOST_TEST(out_of_order == 0u);
-    BOOST_TEST(longest <= 66u);
+    BOOST_TEST(longest <= detail::runner_set::most + 1);
     checked_stats<timer>(ctx, n);
 }
 
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(rearming_with_zero_starves_nobody)
             const auto [fewest, most] = std::minmax_element(rounds.begin(), rounds.end());
             BOOST_TEST(*fewest > 0u);
             BOOST_TEST(*most - *fewest <= 1u);
-            BOOST_TEST(posted >= 20 * n / 66);
+            BOOST_TEST(posted >= 18u);
             // A deadline that comes now is served although the others never pause.
             manual_clock<tag>::advance(1ms);
             std::size_t turns = 0;
