@@ -703,7 +703,6 @@ BOOST_FIXTURE_TEST_CASE(a_strand_and_a_bound_executor_are_kept, io_fixture)
     int calls = 0;
     idle.async_wait([&](error_code) { calls += strand.running_in_this_thread(); });
     const tracker_executor tracker{ctx.get_executor()};
-    outcome bound;
     idle.async_wait(asio::bind_executor(tracker, [&](error_code) {
         calls += tracker.running_here();
     }));
