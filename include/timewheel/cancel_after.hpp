@@ -28,10 +28,10 @@ namespace timewheel {
 
     **Forms.** Each adapter takes, in this order: optionally an executor or execution context, whose
     wheel is used; the deadline; optionally the type of the signal; and the completion token. Without
-    an executor, it is the operation's own, or the handler's if the operation does not tell it.
-    Without a token, the result is a token that stands for
-    the operation's default one, so that `co_await` takes it, which `|` applies to a deferred
-    operation, and which makes an adapted token of the one that it is called with.
+    an executor, the wheel is that of the operation's own, or of the handler's if the operation does
+    not tell it. Without a token, the result is a token that stands for the operation's default one,
+    so that `co_await` takes it, which `|` applies to a deferred operation, and which makes an adapted
+    token of the one that it is called with. A token that is kept may be used again.
 
     **Semantics.** The deadline counts from the start of the operation. It is a node in the wheel,
     taken off again when the operation completes first; the result arrives in the operation's own
@@ -42,11 +42,13 @@ namespace timewheel {
 
     **Thread safety.** No strand is needed for the deadline's sake: the signal and what the operation
     does itself keep out of each other's way, whatever thread they are on. The signal is emitted on
-    the handler's executor. What the operation runs in its intermediate handlers is not
-    interrupted.
+    the handler's executor; one that comes while the operation is being started, or is in an
+    intermediate handler, follows right after that, on the same thread. To the I/O object, it is a
+    use like any other: what else uses it at the same time, such as a call of `close()`, belongs on
+    the same strand.
 
-    **Memory.** One allocation with the handler's associated allocator, which is returned before the
-    handler is called.
+    **Memory.** One allocation from Asio's recycling allocator. The handler's own is left to the
+    operation, because the deadline may be on its way when the handler is called.
     @{
 */
 

@@ -151,12 +151,19 @@ private:
                 const std::uint64_t types = types_.exchange(0, std::memory_order_relaxed);
                 if (!closed_) {
                     emitted_ |= types;
-                    signal_.emit(static_cast<asio::cancellation_type_t>(types & 0xffff'ffff));
+                    emit(static_cast<asio::cancellation_type_t>(types & 0xffff'ffff));
                 }
             }
             state = state_.fetch_and(~emitting) & ~emitting;
             state_.notify_all();
         }
+    }
+
+    // No types are left if the emission before has taken those of a request that was in the making.
+    void emit(asio::cancellation_type_t type) noexcept
+    {
+        if (type != asio::cancellation_type::none)
+            signal_.emit(type);
     }
 
     asio::cancellation_signal signal_;

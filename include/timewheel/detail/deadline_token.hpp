@@ -106,28 +106,19 @@ public:
     }
 
 private:
+    static constexpr bool names_executor =
+        !std::same_as<typename Deadline::executor_type, operation_executor>;
+
     template <class Handler, class... Arguments>
     void start(Handler handler, Arguments&&... arguments)
     {
-        if constexpr (!std::same_as<typename Deadline::executor_type, operation_executor>)
-            start_on(deadline_.executor, handler, std::forward<Arguments>(arguments)...);
-        else if constexpr (has_executor<Initiation>)
-            start_on(this->get_executor(), handler, std::forward<Arguments>(arguments)...);
-        else
-            start_on(
-                asio::get_associated_executor(handler),
-                handler,
-                std::forward<Arguments>(arguments)...
-            );
-    }
-
-    template <class Executor, class Handler, class... Arguments>
-    void start_on(const Executor& executor, Handler& handler, Arguments&&... arguments)
-    {
         using clock_type = typename Deadline::clock_type;
-        auto& driver = use_driver<clock_type, typename Deadline::traits_type>(executor);
+        const auto executor = io_executor(handler);
+        auto& driver =
+            use_driver<clock_type, typename Deadline::traits_type>(wheel_executor(executor));
+        using io_executor_type = std::remove_const_t<decltype(executor)>;
         using driver_type = std::remove_reference_t<decltype(driver)>;
-        timed_operation<Handler, Executor, driver_type>::start(
+        timed_operation<Handler, io_executor_type, driver_type>::start(
             std::move(this->initiation_),
             handler,
             executor,
@@ -136,6 +127,27 @@ private:
             deadline_.action,
             std::forward<Arguments>(arguments)...
         );
+    }
+
+    // Where the signal is emitted unless the handler has an executor of its own.
+    template <class Handler>
+    auto io_executor(const Handler& handler) const
+    {
+        if constexpr (has_executor<Initiation>)
+            return this->get_executor();
+        else if constexpr (names_executor)
+            return deadline_.executor;
+        else
+            return asio::get_associated_executor(handler);
+    }
+
+    template <class IoExecutor>
+    const auto& wheel_executor(const IoExecutor& io_executor) const
+    {
+        if constexpr (names_executor)
+            return deadline_.executor;
+        else
+            return io_executor;
     }
 
     Deadline deadline_;
@@ -227,16 +239,21 @@ class timewheel::asio::
     template <class Initiation>
     using timed = timewheel::detail::deadline_initiation<std::decay_t<Initiation>, Deadline>;
 
+    // A token that is kept may be used again, so it is not moved from.
+    template <class Token>
+    using inner = std::
+        conditional_t<std::is_lvalue_reference_v<Token>, const CompletionToken&, CompletionToken>;
+
 public:
     template <class Initiation, class Token, class... Arguments>
     static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
-        -> decltype(async_initiate<CompletionToken, Signatures...>(
+        -> decltype(async_initiate<inner<Token>, Signatures...>(
             std::declval<timed<Initiation>>(),
             token.token,
             std::forward<Arguments>(arguments)...
         ))
     {
-        return async_initiate<CompletionToken, Signatures...>(
+        return async_initiate<inner<Token>, Signatures...>(
             timed<Initiation>(std::forward<Initiation>(initiation), token.deadline),
             token.token,
             std::forward<Arguments>(arguments)...

@@ -62,7 +62,6 @@ class gated_handler
 {
 public:
     using handler_type = typename Operation::handler_type;
-    using executor_type = typename Operation::gated_executor;
     using allocator_type =
         asio::associated_allocator_t<handler_type, asio::recycling_allocator<void>>;
     using cancellation_slot_type = asio::cancellation_slot;
@@ -81,7 +80,8 @@ public:
     gated_handler(gated_handler&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
     gated_handler& operator=(gated_handler&&) = delete;
 
-    executor_type get_executor() const noexcept { return op_->get_gated_executor(); }
+    // What the operation is to be executed with, on whatever executor.
+    gate_policy policy() const noexcept { return gate_policy{op_}; }
 
     allocator_type get_allocator() const noexcept
     {
@@ -137,8 +137,6 @@ class timed_operation final : public cancellation_gate, private deadline_operati
 {
 public:
     using handler_type = Handler;
-    using handler_executor = asio::associated_executor_t<Handler, IoExecutor>;
-    using gated_executor = executor_adapter<handler_executor, gate_policy>;
 
     template <class Initiation, class... Arguments>
     static void start(
@@ -152,19 +150,14 @@ public:
     )
     {
         timed_operation& self = create(handler, io_executor, driver, action);
+        const cancellation_gate::visit inside(self); // no signal before the operation has begun
         gated_handler<timed_operation> gated(self);
         self.follow_parent();
-        const cancellation_gate::visit inside(self); // no signal before the operation has begun
         self.add_reference();
         driver.arm(self, deadline);
         std::forward<Initiation>(initiation)(
             std::move(gated), std::forward<Arguments>(arguments)...
         );
-    }
-
-    gated_executor get_gated_executor() const noexcept
-    {
-        return gated_executor(executor_, gate_policy{const_cast<timed_operation*>(this)});
     }
 
     const Handler& handler() const noexcept { return *handler_; }
@@ -178,7 +171,8 @@ public:
     // Ends the operation and returns its handler. To be called inside; the caller has a reference.
     Handler end()
     {
-        if (driver_.disarm(*this))
+        // Not armed: the context of the driver may be gone, if it is not the operation's.
+        if (this->is_armed() && driver_.disarm(*this))
             this->release();
         parent_.untie();
         Handler handler(std::move(*handler_));
@@ -188,31 +182,29 @@ public:
     }
 
 private:
-    using allocator_type = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    // Not the handler's own allocator: a deadline that is on its way when the operation completes,
+    // or another thread that is about to leave the gate, keeps the memory beyond the handler's call.
+    using allocator_type = asio::recycling_allocator<void>;
     using memory = allocated<timed_operation, allocator_type>;
+    using handler_executor = asio::associated_executor_t<Handler, IoExecutor>;
 
     static constexpr std::uint64_t by_deadline = std::uint64_t{1} << 32;
 
     static timed_operation&
     create(Handler& handler, const IoExecutor& io_executor, Driver& driver, deadline_action action)
     {
-        const allocator_type allocator(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>())
-        );
-        return memory::make(allocator, [&](void* at) -> timed_operation& {
-            return *::new (at) timed_operation(allocator, handler, io_executor, driver, action);
+        return memory::make(allocator_type(), [&](void* at) -> timed_operation& {
+            return *::new (at) timed_operation(handler, io_executor, driver, action);
         });
     }
 
     timed_operation(
-        const allocator_type& allocator,
         Handler& handler,
         const IoExecutor& io_executor,
         Driver& driver,
         deadline_action action
     )
         : deadline_operation(&finish_deadline)
-        , allocator_(allocator)
         , executor_(asio::get_associated_executor(handler, io_executor))
         , driver_(driver)
         , action_(action)
@@ -224,8 +216,9 @@ private:
 
     void free() noexcept override
     {
-        const allocator_type allocator(allocator_);
-        memory::free(allocator, *this, [](timed_operation& dead) { dead.~timed_operation(); });
+        memory::free(allocator_type(), *this, [](timed_operation& dead) {
+            dead.~timed_operation();
+        });
     }
 
     // Passes on what is emitted to the handler's own slot.
@@ -289,7 +282,6 @@ private:
         std::unique_ptr<timed_operation, releaser> op_;
     };
 
-    const allocator_type allocator_;
     const handler_executor executor_;
     Driver& driver_;
     const deadline_action action_;
@@ -299,6 +291,26 @@ private:
 };
 
 }
+
+// The executor of the user's handler, or the operation's own, within the gate.
+template <class Operation, class Candidate>
+struct timewheel::asio::associated_executor<timewheel::detail::gated_handler<Operation>, Candidate>
+{
+    using gated_handler = timewheel::detail::gated_handler<Operation>;
+    using inner = associated_executor<typename Operation::handler_type, Candidate>;
+    using type = timewheel::detail::
+        executor_adapter<std::remove_cvref_t<typename inner::type>, timewheel::detail::gate_policy>;
+
+    static type get(const gated_handler& handler) noexcept
+    {
+        return type(inner::get(handler.inner()), handler.policy());
+    }
+
+    static type get(const gated_handler& handler, const Candidate& candidate) noexcept
+    {
+        return type(inner::get(handler.inner(), candidate), handler.policy());
+    }
+};
 
 // Whatever else is associated with the user's handler.
 template <template <class, class> class Associator, class Operation, class Default>
