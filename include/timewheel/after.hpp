@@ -55,7 +55,7 @@ template <
     detail::executor_or_context Executor,
     class Clock,
     class Duration>
-auto after(Executor&& executor, const std::chrono::time_point<Clock, Duration>& time)
+[[nodiscard]] auto after(Executor&& executor, const std::chrono::time_point<Clock, Duration>& time)
 {
     using wait_traits = detail::wait_traits_or<WaitTraits, Clock>;
     const auto inner = detail::executor_of(executor);
@@ -82,7 +82,7 @@ template <
     detail::executor_or_context Executor,
     class Rep,
     class Period>
-auto after(Executor&& executor, const std::chrono::duration<Rep, Period>& time)
+[[nodiscard]] auto after(Executor&& executor, const std::chrono::duration<Rep, Period>& time)
 {
     const auto delay = detail::saturated_ceil<typename Clock::duration>(time);
     return after<WaitTraits>(executor, detail::saturated_add<Clock>(Clock::now(), delay));
