@@ -83,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE_TEMPLATE(
 BOOST_FIXTURE_TEST_CASE_TEMPLATE(a_stepped_clock_decides, Family, families, io_fixture)
 {
     using clock = stepped_clock<class decides_tag>;
-    clock::set(100h);
+    clock::set(100h + 300us); // inside a tick
     stepped_timer<Family, clock> timer{ctx, 24h};
     outcome result;
     timer.async_wait(succeeds().into(result));
