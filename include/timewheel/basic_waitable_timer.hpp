@@ -40,8 +40,9 @@ namespace timewheel {
 
     **Executors and memory.** A handler runs on its associated executor, by default the timer's, as if
     by `dispatch`, never inside the function that starts the wait. The handler's executor has
-    outstanding work until then, the timer's until the handler is handed to that. Memory comes from
-    the handler's associated allocator and is returned before the handler runs.
+    outstanding work until then, the timer's until the handler is handed to that one. Memory comes
+    from the handler's associated allocator and is returned before the handler runs. The timer's
+    executor must be one to which functions can be posted: `blocking.never` can be required of it.
 
     **Changing an active wait.** `cancel()`, `cancel_one()`, `expires_at()` and `expires_after()` return
     how many waits they cancel. Once a wait has become due it can't be cancelled any more, and its
