@@ -91,7 +91,7 @@ public:
     void reschedule(std::size_t id, tick_type tick, tick_type now, bool in_call)
     {
         record& r = records_[id];
-        if (tick <= r.tick) {
+        if (tick <= r.tick || r.tick <= now) { // due: not in a slot any more
             remove(id);
             insert(id, tick, now, in_call);
             only_filed_ = false;

@@ -69,10 +69,11 @@ public:
     }
 
     // Moves a filed node. Among nodes of the same tick it counts as filed when it is moved to the
-    // same or an earlier tick; moved later, when its old slot comes up.
+    // same or an earlier tick; moved later, when its old slot comes up. A node that waits to be handed
+    // out has left its slot and is filed at once, or it would come before earlier ones.
     void reschedule(wheel_node& node, tick_type tick) noexcept
     {
-        if (tick > node.tick) {
+        if (tick > node.tick && node.tick > now_) {
             node.tick = tick;
             return;
         }

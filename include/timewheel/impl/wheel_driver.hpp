@@ -191,9 +191,10 @@ auto wheel_driver<Clock, WaitTraits>::next_deadline() -> std::optional<time_poin
     const tick_type tick = wheel_.next_due([](const wheel_node& node) {
         return static_cast<const driver_node&>(node).is_armed();
     });
-    if (tick == hierarchical_wheel::never)
+    const time_point when = math_.begin(tick);
+    if (when == (time_point::max)()) // also if a tick can't be rounded up to in this clock
         return std::nullopt;
-    return math_.begin(tick);
+    return when;
 }
 
 template <class Clock, class WaitTraits>

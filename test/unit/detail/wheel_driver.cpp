@@ -480,6 +480,24 @@ BOOST_AUTO_TEST_CASE(moved_deadlines_are_filed_again)
     BOOST_TEST(fired == n);
 }
 
+// Waits for its turn, and is moved to a later tick before it: it loses its place.
+BOOST_AUTO_TEST_CASE(moved_later_while_due)
+{
+    struct tag;
+    using clock = timewheel::manual_clock<tag>;
+    using timer = virtual_timer<tag>;
+    clock::set(clock::time_point(1h));
+    std::vector<int> order;
+    timer moved(ctx, clock::time_point(1s)), other(ctx, clock::time_point(2s));
+    moved.async_wait(is_aborted());
+    other.async_wait([&](error_code) { order.push_back(1); });
+    moved.expires_after(10ms);
+    moved.async_wait([&](error_code) { order.push_back(2); });
+    clock::advance(10ms);
+    poll_until_quiet(ctx);
+    BOOST_TEST(order == (std::vector{1, 2}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }
