@@ -6,11 +6,14 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <utility>
 
 namespace {
 
@@ -29,6 +32,16 @@ asio::awaitable<int> poll_three_times()
     co_return n;
 }
 //! [sleep_for] end::sleep_for[]
+
+// tag::either[]
+// Whether the work was done within a second.
+asio::awaitable<bool> in_time(asio::awaitable<void> work)
+{
+    using namespace asio::experimental::awaitable_operators;
+    const auto first = co_await (std::move(work) || timewheel::sleep_for(1s)(asio::use_awaitable));
+    co_return first.index() == 0;
+}
+// end::either[]
 
 BOOST_AUTO_TEST_SUITE(sleep)
 
@@ -62,6 +75,15 @@ BOOST_AUTO_TEST_CASE(sleep_for)
     auto result = asio::co_spawn(context, poll_three_times(), asio::use_future);
     context.run();
     BOOST_TEST(result.get() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(either)
+{
+    asio::io_context context;
+    const auto work = []() -> asio::awaitable<void> { co_await timewheel::sleep_for(1ms); };
+    auto result = asio::co_spawn(context, in_time(work()), asio::use_future);
+    context.run();
+    BOOST_TEST(result.get());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
