@@ -447,6 +447,17 @@ BOOST_AUTO_TEST_CASE(coroutines_on_any_executor)
     check_sleeper(*this, asio::any_io_executor(asio::make_strand(ctx)));
 }
 
+// Who has no executor sleeps where Asio lets it run: on the system's.
+BOOST_AUTO_TEST_CASE(a_handler_without_an_executor)
+{
+    std::promise<void> woken;
+    sleep_for(1ms)([&](error_code ec) {
+        if (!ec)
+            woken.set_value();
+    });
+    woken.get_future().get();
+}
+
 BOOST_AUTO_TEST_CASE(a_sleeping_coroutine_is_cancelled)
 {
     asio::cancellation_signal signal;

@@ -16,6 +16,7 @@
 #include <boost/asio/execution/executor.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/is_executor.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/wait_traits.hpp>
 
 #include <chrono>
@@ -123,7 +124,8 @@ struct initiate_sleep_here
     template <class Handler, class Deadline>
     void operator()(Handler&& handler, const Deadline& deadline) const
     {
-        const auto executor = asio::get_associated_executor(handler);
+        // Named, because what a handler without an executor gets depends on the version of Asio.
+        const auto executor = asio::get_associated_executor(handler, asio::system_executor());
         start_sleep<Clock, std::decay_t<decltype(executor)>, std::decay_t<Handler>>(
             executor, std::forward<Handler>(handler), deadline
         );

@@ -89,7 +89,7 @@ public:
     {
         const auto executor = handler_work_.get(); // `op` does not outlive the submission
         // The timer's context has done its part then, and may go away before the handler is called.
-        const auto io_work = std::exchange(io_work_, std::nullopt);
+        [[maybe_unused]] const auto io_work = std::exchange(io_work_, std::nullopt);
         asio::dispatch(executor, submitted_operation<Operation>(op));
     }
 
