@@ -131,8 +131,8 @@ private:
 
     bool is_due_before_alarm(tick_type tick) const;
     void file(driver_node& node, tick_type tick, bool is_due);
-    void hand_out(lock_type& lock, time_point now);
-    void expire(time_point now);
+    void hand_out(lock_type& lock);
+    void expire();
     void count_cancelled(std::size_t n);
     void settle();
     void set_alarm(tick_type tick);

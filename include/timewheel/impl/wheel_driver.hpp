@@ -200,12 +200,9 @@ auto wheel_driver<Clock, WaitTraits>::next_deadline() -> std::optional<time_poin
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::on_turn(runner& which)
 {
-    const bool is_overdue = overdue_.load(std::memory_order_relaxed);
-    const time_point now = is_overdue ? Clock::now() : time_point{};
     lock_type lock(mutex_);
     runners_.release(which);
-    if (is_overdue)
-        hand_out(lock, now);
+    hand_out(lock);
     take_turn(lock);
 }
 
@@ -216,7 +213,6 @@ void wheel_driver<Clock, WaitTraits>::on_alarm(unsigned alarm, std::uint64_t ver
         const lock_type alarm_lock(alarm_mutex_);
         alarm_queued_[alarm] = false;
     }
-    const time_point now = Clock::now();
     lock_type lock(mutex_);
     if (!alarm_is_set_ || version != alarm_version_) {
         lock.unlock();
@@ -226,7 +222,7 @@ void wheel_driver<Clock, WaitTraits>::on_alarm(unsigned alarm, std::uint64_t ver
     forget_alarm();
     ++counters_.alarms_rung;
     overdue_.store(true, std::memory_order_relaxed);
-    hand_out(lock, now);
+    hand_out(lock);
     take_turn(lock);
 }
 
@@ -267,31 +263,29 @@ void wheel_driver<Clock, WaitTraits>::file(driver_node& node, tick_type tick, bo
 
 // Hands out what is due, until there is enough for all turns that can be queued.
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::hand_out(lock_type& lock, time_point now)
+void wheel_driver<Clock, WaitTraits>::hand_out(lock_type& lock)
 {
     for (std::size_t n = batches_per_turn;
          n != 0 && overdue_.load(std::memory_order_relaxed) && ready_.size() < runner_set::most;
          --n) {
-        expire(now);
+        expire();
         lock.unlock(); // somebody else's turn
         lock.lock();
     }
 }
 
-// Hands out what is due, at most batch_size of it.
+// Hands out what is due, at most batch_size of it. The clock is read while the mutex is locked: by an
+// older time, what another thread has filed as due, or has moved the clock for, would not be due,
+// and nobody would look again.
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::expire(time_point now)
+void wheel_driver<Clock, WaitTraits>::expire()
 {
-    tick_type tick = math_.floor(now);
-    if (tick < wheel_.now()) {
-        // Another thread has read the clock later and come here first, or the clock was set back.
-        tick = math_.floor(Clock::now());
-        if (tick < wheel_.now()) {
-            wheel_.rewind(tick);
-            // By the new time the alarm may be far away, and what is filed now comes before it.
-            if (alarm_is_set_)
-                clear_alarm();
-        }
+    const tick_type tick = math_.floor(Clock::now());
+    if (tick < wheel_.now()) { // the clock was set back
+        wheel_.rewind(tick);
+        // By the new time the alarm may be far away, and what is filed now comes before it.
+        if (alarm_is_set_)
+            clear_alarm();
     }
     const std::size_t ready_before = ready_.size();
     const bool all = wheel_.expire(tick, batch_size, [this](wheel_node& node) {
