@@ -10,6 +10,7 @@
 #include <timewheel/detail/runner_set.hpp>
 #include <timewheel/detail/slot_memory.hpp>
 #include <timewheel/detail/tick_math.hpp>
+#include <timewheel/detail/tracked_executor.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/post.hpp>
@@ -81,6 +82,11 @@ public:
     set_alarm(typename Clock::time_point when, unsigned alarm, std::uint64_t version) = 0;
     virtual void clear_alarm() = 0;
 
+    // Whether the context has work, even if nothing is queued and no alarm is set yet. Calls must
+    // not overlap.
+    virtual void start_work() = 0;
+    virtual void finish_work() = 0;
+
     // Whether the turns run on exactly this executor.
     virtual bool runs_on(const std::type_info& type, const void* executor) const noexcept = 0;
 
@@ -108,12 +114,19 @@ public:
 
     void clear_alarm() override { timer_->cancel(); }
 
+    void start_work() override { work_.emplace(executor_); }
+    void finish_work() override { work_.reset(); }
+
     bool runs_on(const std::type_info& type, const void* executor) const noexcept override
     {
         return type == typeid(Executor) && *static_cast<const Executor*>(executor) == executor_;
     }
 
-    void shutdown() noexcept override { timer_.reset(); }
+    void shutdown() noexcept override
+    {
+        timer_.reset();
+        work_.reset();
+    }
 
 private:
     using alarm_memory = slot_memory<256>;
@@ -147,6 +160,7 @@ private:
     tick_sink& sink_;
     Executor executor_;
     std::optional<asio::basic_waitable_timer<Clock, WaitTraits, Executor>> timer_;
+    std::optional<tracked_executor<Executor>> work_;
     std::array<alarm_memory, 2> alarm_memory_;
 };
 

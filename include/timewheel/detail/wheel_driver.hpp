@@ -48,7 +48,7 @@ struct driver_counters
     expiry keep the context from its other work.
 
     Everything is guarded by `mutex_`, which is never held across a handler, an allocation, a post or
-    a system call. `alarm_mutex_` makes calls of the alarm one at a time, and is locked before it.
+    a system call, but for the one that may end run() when the last wait is gone. `alarm_mutex_` makes calls of the alarm one at a time, and is locked before it.
 */
 template <class Clock, class WaitTraits>
 class wheel_driver final : private tick_sink, private clock_observer<typename Clock::time_point>
@@ -140,6 +140,7 @@ private:
     void forget_alarm();
     tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
     void finish(lock_type& lock);
+    void track_work();
     void take_turn(lock_type& lock);
     std::size_t turns_wanted() const;
     void sync_alarm();
@@ -159,6 +160,7 @@ private:
     std::atomic<bool> overdue_{false}; // whether the wheel may have something to hand out now
     bool check_is_due_ = false; // whether a turn is wanted to see that nothing waits any more
     bool shut_down_ = false;
+    bool has_work_ = false; // whether the context has been told so
 
     bool alarm_is_set_ = false;
     std::atomic<tick_type> alarm_tick_{hierarchical_wheel::never};

@@ -368,12 +368,28 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
     runner* const claimed = runners_.claim(turns);
     const bool is_short = runners_.is_short(turns);
     const bool sync = std::exchange(alarm_is_stale_, false);
+    track_work();
     lock.unlock();
     post(claimed);
     if (sync)
         sync_alarm();
     if (is_short)
         add_runners();
+}
+
+// Another thread may not have come to post a turn or to set the alarm for what it has been told of
+// already, so these don't keep the context from running out of work before they are there.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::track_work()
+{
+    const bool has_work = pending_ != 0 || !ready_.empty();
+    if (has_work == has_work_)
+        return;
+    has_work_ = has_work;
+    if (has_work)
+        source_->start_work();
+    else
+        source_->finish_work();
 }
 
 // A turn: queues the next ones, so that a handler may take its time, then completes one operation.
