@@ -47,8 +47,8 @@ namespace timewheel {
     use like any other: what else uses it at the same time, such as a call of `close()`, belongs on
     the same strand.
 
-    **Memory.** One allocation from Asio's recycling allocator. The handler's own is left to the
-    operation, because the deadline may be on its way when the handler is called.
+    **Memory.** One block, from a cache of the thread. The handler's allocator is left to the operation
+    itself, because the deadline may be on its way when the handler is called.
     @{
 */
 

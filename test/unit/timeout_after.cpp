@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(the_parent_cancels_after_the_deadline)
     BOOST_TEST(fate.done());
 }
 
-// The deadline is not the reason for an end that was decided before it, however late it is reported.
+// The deadline is not the reason for an end that came before it, however late it is reported.
 BOOST_AUTO_TEST_CASE(the_deadline_comes_while_a_failure_is_queued)
 {
     struct tag;

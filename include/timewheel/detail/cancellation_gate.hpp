@@ -57,10 +57,16 @@ public:
     }
 
     // The operation is over: emits nothing any more. Ends this thread's visits, but for an
-    // emission, so that nothing keeps the gate. To be called inside.
+    // emission, so that they do not keep the gate, and frees what is in the slot if nobody else is
+    // inside. To be called inside.
     void close() noexcept
     {
         closed_ = true;
+        std::uint32_t own_visits = 0;
+        for (const visit* each = visit::top; each; each = each->below_)
+            own_visits += each->gate_ == this && !each->emits_;
+        if ((state_.load() & ~requested) == own_visits)
+            slot().clear();
         for (visit* each = visit::top; each; each = each->below_) {
             if (each->gate_ == this && !each->emits_)
                 std::exchange(each->gate_, nullptr)->leave();
@@ -174,33 +180,62 @@ private:
     std::atomic<std::uint32_t> references_{0};
 };
 
-// Executes within the gate.
-struct gate_policy
+template <class Function>
+struct gated_function;
+
+// Executes within the gate. Owns a reference, since an executor may outlive what it is got from.
+class gate_policy
 {
-    cancellation_gate* gate;
+public:
+    explicit gate_policy(cancellation_gate& gate) noexcept : gate_(&gate) { gate.add_reference(); }
 
-    template <class Function>
-    struct gated_function
+    gate_policy(const gate_policy& other) noexcept : gate_(other.gate_)
     {
-        cancellation_gate* gate;
-        Function function;
+        if (gate_)
+            gate_->add_reference();
+    }
 
-        void operator()()
-        {
-            const cancellation_gate::visit inside(*gate);
-            function();
-        }
-    };
+    gate_policy(gate_policy&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
+
+    gate_policy& operator=(gate_policy other) noexcept
+    {
+        std::swap(gate_, other.gate_);
+        return *this;
+    }
+
+    ~gate_policy()
+    {
+        if (gate_)
+            gate_->release();
+    }
 
     template <class Executor, class Function>
     void execute(const Executor& executor, Function&& function) const
     {
         executor.execute(
-            gated_function<std::decay_t<Function>>{gate, std::forward<Function>(function)}
+            gated_function<std::decay_t<Function>>{*this, std::forward<Function>(function)}
         );
     }
 
     bool operator==(const gate_policy&) const = default;
+
+    cancellation_gate& gate() const noexcept { return *gate_; }
+
+private:
+    cancellation_gate* gate_;
+};
+
+template <class Function>
+struct gated_function
+{
+    gate_policy policy;
+    Function function;
+
+    void operator()()
+    {
+        const cancellation_gate::visit inside(policy.gate());
+        function();
+    }
 };
 
 }

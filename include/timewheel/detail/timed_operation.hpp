@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/detail/allocated.hpp>
+#include <timewheel/detail/block_cache.hpp>
 #include <timewheel/detail/cancellation_gate.hpp>
 #include <timewheel/detail/deadline_operation.hpp>
 #include <timewheel/detail/executor_adapter.hpp>
@@ -24,6 +25,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -81,7 +83,7 @@ public:
     gated_handler& operator=(gated_handler&&) = delete;
 
     // What the operation is to be executed with, on whatever executor.
-    gate_policy policy() const noexcept { return gate_policy{op_}; }
+    gate_policy policy() const noexcept { return gate_policy(*op_); }
 
     allocator_type get_allocator() const noexcept
     {
@@ -129,8 +131,8 @@ private:
     wheel. The deadline is taken off the wheel when the operation completes first, without a
     completion of its own, so the result arrives in the operation's own completion.
 
-    References: one each of the operation's handler, of the deadline while it is on its way, and of
-    whoever is inside the gate.
+    References: one each of the operation's handler, of the deadline while it is on its way, of
+    whoever is inside the gate, and of each copy of the executor.
 */
 template <class Handler, class IoExecutor, class Driver>
 class timed_operation final : public cancellation_gate, private deadline_operation
@@ -183,8 +185,8 @@ public:
 
 private:
     // Not the handler's own allocator: a deadline that is on its way when the operation completes,
-    // or another thread that is about to leave the gate, keeps the memory beyond the handler's call.
-    using allocator_type = asio::recycling_allocator<void>;
+    // an executor, or another thread that is about to leave the gate keep the memory for longer.
+    using allocator_type = cached_allocator<std::byte>;
     using memory = allocated<timed_operation, allocator_type>;
     using handler_executor = asio::associated_executor_t<Handler, IoExecutor>;
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -211,6 +212,54 @@ BOOST_AUTO_TEST_CASE(close_within_the_emission)
     BOOST_TEST(gate.frees == 1);
 }
 
+// Its memory is free for the next operation.
+BOOST_AUTO_TEST_CASE(close_empties_the_slot)
+{
+    const auto held = std::make_shared<int>();
+    const auto hold = [&](test_gate& gate) {
+        gate.slot().assign([&gate, held](asio::cancellation_type) {
+            const visit inside(gate);
+            gate.close();
+            BOOST_TEST(held.use_count() > 1);
+        });
+    };
+    {
+        test_gate gate;
+        hold(gate);
+        const visit outside(gate);
+        const visit inside(gate);
+        gate.close();
+        BOOST_TEST(held.use_count() == 1);
+    }
+    {
+        test_gate gate;
+        hold(gate);
+        gate.request(terminal); // what is being called stays
+        BOOST_TEST(held.use_count() == 2);
+    }
+    {
+        test_gate gate;
+        hold(gate);
+        std::atomic<int> step{0};
+        std::thread other([&] {
+            const visit inside(gate);
+            step = 1;
+            while (step == 1)
+                std::this_thread::yield();
+        });
+        while (step == 0)
+            std::this_thread::yield();
+        {
+            const visit inside(gate);
+            gate.close();
+            BOOST_TEST(held.use_count() == 2); // the other one may be using it
+        }
+        step = 2;
+        other.join();
+    }
+    BOOST_TEST(held.use_count() == 1);
+}
+
 // A visit keeps the gate, and the last one frees it.
 BOOST_AUTO_TEST_CASE(the_last_reference_is_a_visit)
 {
@@ -260,7 +309,7 @@ BOOST_AUTO_TEST_CASE(a_visit_ends_with_an_exception)
 BOOST_AUTO_TEST_CASE(the_policy_executes_within_the_gate)
 {
     test_gate gate;
-    const gate_policy policy{&gate};
+    const gate_policy policy(gate);
     struct inline_executor
     {
         void execute(std::function<void()> f) const { f(); }
@@ -273,8 +322,35 @@ BOOST_AUTO_TEST_CASE(the_policy_executes_within_the_gate)
     BOOST_TEST(executed);
     BOOST_TEST(gate.signals.size() == 1u);
     test_gate other;
-    BOOST_TEST((policy == gate_policy{&gate}));
-    BOOST_TEST((policy != gate_policy{&other}));
+    BOOST_TEST((policy == gate_policy(gate)));
+    BOOST_TEST((policy != gate_policy(other)));
+}
+
+// Also what it has been given to execute does.
+BOOST_AUTO_TEST_CASE(the_policy_keeps_the_gate)
+{
+    test_gate gate;
+    struct keeping_executor
+    {
+        void execute(std::function<void()> f) const { *kept = std::move(f); }
+        std::function<void()>* kept;
+    };
+    std::function<void()> kept;
+    int executed = 0;
+    {
+        std::optional<gate_policy> policy(std::in_place, gate);
+        const gate_policy copy(*policy);
+        const gate_policy moved(std::move(*policy));
+        policy.reset();
+        gate.release();
+        BOOST_TEST(gate.frees == 0);
+        moved.execute(keeping_executor{&kept}, [&executed] { ++executed; });
+    }
+    BOOST_TEST(gate.frees == 0);
+    kept();
+    BOOST_TEST(executed == 1);
+    kept = nullptr;
+    BOOST_TEST(gate.frees == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

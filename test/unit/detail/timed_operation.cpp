@@ -56,19 +56,6 @@ namespace {
 const error_code aborted = asio::error::operation_aborted;
 using io_executor = asio::io_context::executor_type;
 
-/// Runs itself once more, as the only thing that a case does in its steady state.
-struct pinger
-{
-    std::function<void(pinger&)> step;
-    int left;
-
-    void operator()()
-    {
-        if (left-- != 0)
-            step(*this);
-    }
-};
-
 }
 
 BOOST_AUTO_TEST_CASE(handler_and_signal_are_on_the_executor_of_the_handler)
@@ -299,6 +286,47 @@ BOOST_AUTO_TEST_CASE(memory_is_returned_although_the_deadline_is_on_its_way)
     }
 }
 
+// The deadlines are due and queued when the operation completes, the inner one on an executor that
+// belongs to the outer one.
+BOOST_AUTO_TEST_CASE(nested_deadlines_that_are_on_their_way)
+{
+    struct tag;
+    using clock = manual_clock<tag>;
+    controlled_operation operation(ctx.get_executor());
+    outcome fate;
+    operation.async_run(cancel_after<clock>(
+        1ms, cancel_after<clock>(1ms, cancel_after<clock>(1ms, succeeds().into(fate)))
+    ));
+    operation.complete();
+    clock::advance(1ms);
+    poll_until_quiet(ctx);
+    BOOST_TEST(fate.done());
+    BOOST_TEST(operation.signals.empty());
+}
+
+// An executor is a value: whoever has got one may use it later on.
+BOOST_AUTO_TEST_CASE(an_executor_that_outlives_the_operation)
+{
+    struct tag;
+    using clock = manual_clock<tag>;
+    outcome fate;
+    bool executed = false;
+    auto token = cancel_after<clock>(ctx, 1h, cancel_after<clock>(ctx, 2h, succeeds().into(fate)));
+    asio::async_initiate<decltype(token), void(error_code)>(
+        [&](auto handler) {
+            const auto executor = asio::get_associated_executor(handler, ctx.get_executor());
+            asio::post(ctx, [&, executor, h = std::move(handler)]() mutable {
+                std::move(h)(error_code());
+                asio::post(executor, [&] { executed = true; });
+            });
+        },
+        token
+    );
+    poll_until_quiet(ctx);
+    BOOST_TEST(fate.done());
+    BOOST_TEST(executed);
+}
+
 BOOST_AUTO_TEST_CASE(no_memory)
 {
     struct tag;
@@ -438,7 +466,6 @@ BOOST_AUTO_TEST_CASE(an_erased_handler)
     struct tag;
     using clock = manual_clock<tag>;
     virtual_timer<tag> timer(ctx, 1h);
-    outcome outer;
     outcome inner;
 
     // As the user's.
@@ -496,7 +523,7 @@ BOOST_AUTO_TEST_CASE(no_allocations_around_a_timer)
     struct tag;
     using clock = manual_clock<tag>;
     virtual_timer<tag, io_executor> timer(ctx, 1h);
-    allocation_counter counter;
+    const allocation_counter counter;
     std::size_t after_warm_up = 0;
     int left = 1000;
     struct step
@@ -529,13 +556,6 @@ BOOST_AUTO_TEST_CASE(no_allocations_around_a_read)
 {
     if (!counts_allocations())
         return;
-    asio::basic_readable_pipe<io_executor> reader(ctx.get_executor());
-    asio::basic_writable_pipe<io_executor> writer(ctx.get_executor());
-    asio::connect_pipe(reader, writer);
-    allocation_counter counter;
-    std::size_t after_warm_up = 0;
-    int left = 300;
-    char data = 0;
     struct step
     {
         void operator()(error_code ec, std::size_t n) const
@@ -545,6 +565,13 @@ BOOST_AUTO_TEST_CASE(no_allocations_around_a_read)
         }
         std::function<void()>* again;
     };
+    asio::basic_readable_pipe<io_executor> reader(ctx.get_executor());
+    asio::basic_writable_pipe<io_executor> writer(ctx.get_executor());
+    asio::connect_pipe(reader, writer);
+    const allocation_counter counter;
+    std::size_t after_warm_up = 0;
+    int left = 300;
+    char data = 0;
     std::function<void()> again = [&] {
         if (left == 200)
             after_warm_up = counter.count();
