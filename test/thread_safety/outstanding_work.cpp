@@ -21,25 +21,33 @@ int main()
 {
     asio::io_context ctx;
     steady_timer t(ctx);
+    std::atomic<unsigned> rounds{0};
     std::atomic<bool> over{false};
     std::thread other([&] {
         steady_timer earlier(ctx);
-        while (!over) {
-            earlier.expires_after(1h);
-            earlier.async_wait([](error_code) {});
-            earlier.expires_after(10us);
-            earlier.async_wait([](error_code) {});
-            earlier.cancel();
+        for (unsigned seen = 0; !over;) {
+            if (seen == rounds)
+                continue;
+            ++seen;
+            for (int i = 0; i != 100; ++i) {
+                earlier.expires_after(1h);
+                earlier.async_wait([](error_code) {});
+                earlier.expires_after(10us);
+                earlier.async_wait([](error_code) {});
+                earlier.cancel();
+            }
         }
     });
     const auto end = std::chrono::steady_clock::now() + 4s;
-    for (unsigned round = 0; std::chrono::steady_clock::now() < end; ++round) {
+    while (std::chrono::steady_clock::now() < end) {
         bool done = false;
         ctx.restart();
+        ++rounds;
         asio::post(ctx, [&] {
-            t.expires_after(round % 2 == 0 ? 20us : std::chrono::microseconds(1h));
+            const bool cancelled = rounds % 2 != 0;
+            t.expires_after(cancelled ? std::chrono::microseconds(1h) : 20us);
             t.async_wait([&](error_code) { done = true; });
-            if (round % 2 != 0)
+            if (cancelled)
                 t.cancel();
         });
         ctx.run();
