@@ -68,7 +68,7 @@ presets=${presets:- dev}
 packages="g++ cmake ninja-build ccache pkgconf
     libboost1.81-dev libboost-test1.81-dev libboost-program-options1.81-dev"
 case $presets in
-*clang* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
+*clang* | *asan* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
 esac
 case $presets in
 *docs*) packages="$packages doxygen asciidoctor ruby-rouge python3" ;;
