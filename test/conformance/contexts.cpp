@@ -108,7 +108,8 @@ public:
         inner_.execute(std::forward<Function>(f));
     }
 
-    friend bool operator==(const plain_executor& a, const plain_executor& b) noexcept
+    [[maybe_unused]] friend bool
+    operator==(const plain_executor& a, const plain_executor& b) noexcept
     {
         return a.inner_ == b.inner_;
     }

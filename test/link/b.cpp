@@ -6,6 +6,8 @@
 // library takes them away again, so it comes first.
 #include <pch.hpp>
 
+#include <random>
+
 #define min(a, b) a macro must not be called
 #define max(a, b) a macro must not be called
 
