@@ -90,8 +90,9 @@ private:
     double fraction(const Backoff& backoff)
     {
         if (!backoff.random) {
-            constexpr double range = std::minstd_rand::max() - std::minstd_rand::min();
-            return static_cast<double>(generator_() - std::minstd_rand::min()) / range;
+            constexpr auto least = (std::minstd_rand::min)();
+            constexpr double range = (std::minstd_rand::max)() - least;
+            return static_cast<double>(generator_() - least) / range;
         }
         const double fraction = backoff.random();
         return fraction >= 0 ? (std::min)(fraction, 1.0) : 0.0;
