@@ -630,7 +630,7 @@ BOOST_AUTO_TEST_SUITE(timers_model)
 BOOST_AUTO_TEST_CASE(random_calls)
 {
     const std::uint64_t seed = test_seed("timers");
-    const std::uint64_t steps = number_from_environment("TIMEWHEEL_STEPS", 5'000'000);
+    const std::uint64_t steps = number_from_environment("TIMEWHEEL_OPERATIONS", 5'000'000);
     std::uint64_t steps_so_far = 0;
     std::uint64_t completed = 0;
     random_source rounds(seed);
