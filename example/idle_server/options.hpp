@@ -32,6 +32,7 @@ struct options
     std::int64_t rearms = 20'000;
     std::chrono::milliseconds tick{1};
     std::int64_t threads = 1;
+    std::chrono::milliseconds allowance{0};
     std::int64_t seed = 1;
 };
 
@@ -166,6 +167,11 @@ inline std::optional<options> read_options(int argc, char* argv[])
     add("rearms", chosen.rearms, 0, 1'000'000, "how many of them are re-armed a second");
     add("tick", chosen.tick, 1ms, 100ms, "tick of the wheel");
     add("threads", chosen.threads, 1, 16, "threads that run the server");
+    add("allowance",
+        chosen.allowance,
+        0ms,
+        1min,
+        "lateness forgiven beyond the measured delay, for a machine that is busy otherwise; 0");
     add("seed", chosen.seed, 0, 1'000'000'000, "seed of the random numbers");
 
     po::variables_map given;

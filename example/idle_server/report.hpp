@@ -141,9 +141,11 @@ inline int report(const evidence& seen)
     const auto tick = seen.wheel.tick();
     // With several threads one of them may lose its processor with a closing in its hands while the
     // others run the probe. Only one thread is measured to the end.
-    const auto unmeasured = std::chrono::milliseconds(seen.chosen.threads > 1 ? 50 : 0);
-    const std::string bound =
-        seen.chosen.threads > 1 ? "2 ticks + delay + 50 ms" : "2 ticks + delay";
+    const auto unmeasured =
+        seen.chosen.allowance + std::chrono::milliseconds(seen.chosen.threads > 1 ? 50 : 0);
+    std::string bound = "2 ticks + delay";
+    if (unmeasured.count() != 0)
+        bound += " + " + to_text(unmeasured);
     constexpr std::size_t endings = 3;
     std::array<std::array<std::uint64_t, endings>, all_roles.size()> ended{};
     closings idle;
