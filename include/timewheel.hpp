@@ -5,20 +5,26 @@
 #ifndef TIMEWHEEL_HPP
 #define TIMEWHEEL_HPP
 
+#include <timewheel/after.hpp>
 #include <timewheel/basic_waitable_timer.hpp>
+#include <timewheel/cancel_after.hpp>
 #include <timewheel/config.hpp>
 #include <timewheel/default_completion_token.hpp>
 #include <timewheel/error.hpp>
 #include <timewheel/high_resolution_timer.hpp>
 #include <timewheel/idle_timer.hpp>
+#include <timewheel/job.hpp>
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/repeat.hpp>
 #include <timewheel/repeating_timer.hpp>
 #include <timewheel/retry.hpp>
 #include <timewheel/sleep.hpp>
+#include <timewheel/stats.hpp>
 #include <timewheel/steady_timer.hpp>
 #include <timewheel/system_timer.hpp>
 #include <timewheel/version.hpp>
+#include <timewheel/wheel.hpp>
+#include <timewheel/wheel_options.hpp>
 #include <timewheel/wheel_service.hpp>
 
 #endif

@@ -50,7 +50,27 @@ enum class error
     /** The deadline ended the operation. Equals `errc::timed_out`; a cancellation by anybody else
         is reported as such, not with this code.
     */
-    timed_out
+    timed_out,
+
+    /** The queue of the workers was full, and the policy is to drop. Equals
+        `errc::resource_unavailable_try_again`.
+    */
+    queue_full,
+
+    /// The job threw an exception; the event has it.
+    job_threw,
+
+    /// A job that can be empty, such as a `std::function`, is: nothing was added. Equals
+    /// `errc::invalid_argument`.
+    empty_job,
+
+    /// The period of a repeating job is not positive: nothing was added. Equals
+    /// `errc::invalid_argument`.
+    invalid_period,
+
+    /// The number of runs of a repeating job is zero: nothing was added. Equals
+    /// `errc::invalid_argument`.
+    invalid_count
 };
 
 /// The category of @ref timewheel::error, named `"timewheel"`; the same object on every call.

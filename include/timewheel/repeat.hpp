@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
+#include <optional>
 
 namespace timewheel {
 
@@ -22,6 +24,31 @@ enum class repeat_mode : std::uint8_t
     /// On the grid, but not while the previous run goes on: what would overlap is skipped.
     skip_if_running
 };
+
+/** @brief How a job repeats, besides its period.
+    @tparam Clock The wheel's clock.
+*/
+template <class Clock>
+struct basic_repeat_options
+{
+    /// For `count`: no limit.
+    static constexpr std::uint64_t unlimited = (std::numeric_limits<std::uint64_t>::max)();
+
+    /// When the next run is due.
+    repeat_mode mode = repeat_mode::fixed_rate;
+
+    /// The time until the first run, from which the grid is counted; a period if not given.
+    std::optional<typename Clock::duration> initial_delay{};
+
+    /// How many runs there are, at least 1; skipped, dropped and missed ones don't count.
+    std::uint64_t count = unlimited;
+
+    /// No run is scheduled for later than this.
+    std::optional<typename Clock::time_point> until{};
+};
+
+/// How a job of a wheel on the steady clock repeats.
+using repeat_options = basic_repeat_options<std::chrono::steady_clock>;
 
 /** @brief What a repeating timer tells with each tick.
     @tparam Clock The timer's clock.

@@ -113,7 +113,7 @@ public:
         if (tick > delivered_)
             take(tick);
         info_type info = last_;
-        info.lateness = lateness(info.scheduled_for, now);
+        info.lateness = lateness_of<Clock>(info.scheduled_for, now);
         return info;
     }
 
@@ -171,16 +171,6 @@ private:
         last_.missed = on_grid ? position - delivered_ - 1 : 0;
         last_.sequence = sequence_ += last_.missed + 1;
         delivered_ = position;
-    }
-
-    static duration lateness(time_point due, time_point now) noexcept
-    {
-        if (now <= due)
-            return duration::zero();
-        if (due.time_since_epoch() < duration::zero() &&
-            now > (time_point::max)() + due.time_since_epoch())
-            return (duration::max)();
-        return now - due;
     }
 
     time_point origin_;

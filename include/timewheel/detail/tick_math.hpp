@@ -43,6 +43,20 @@ saturated_add(typename Clock::time_point from, typename Clock::duration by) noex
     );
 }
 
+// How long after `due` it is `now`: never negative, at most the largest duration.
+template <class Clock>
+constexpr typename Clock::duration
+lateness_of(typename Clock::time_point due, typename Clock::time_point now) noexcept
+{
+    using duration = typename Clock::duration;
+    if (now <= due)
+        return duration::zero();
+    if (due.time_since_epoch() < duration::zero() &&
+        now > (Clock::time_point::max)() + due.time_since_epoch())
+        return (duration::max)();
+    return now - due;
+}
+
 // A duration in other units, rounded up, at most the largest and at least the smallest value.
 template <class To, class Rep, class Period>
 constexpr To saturated_ceil(std::chrono::duration<Rep, Period> d) noexcept

@@ -40,10 +40,16 @@ public:
         case error::too_many_timers:
             return errc::make_error_condition(errc::resource_unavailable_try_again);
         case error::timed_out: return errc::make_error_condition(errc::timed_out);
+        case error::queue_full:
+            return errc::make_error_condition(errc::resource_unavailable_try_again);
+        case error::empty_job:
+        case error::invalid_period:
+        case error::invalid_count: return errc::make_error_condition(errc::invalid_argument);
         case error::not_started:
         case error::closed:
         case error::already_running:
-        case error::no_job: break;
+        case error::no_job:
+        case error::job_threw: break;
         }
         return {value, *this};
     }
@@ -66,6 +72,16 @@ private:
         case error::timed_out:
             return "the deadline passed before the operation completed: try again or allow more "
                    "time";
+        case error::queue_full:
+            return "the queue of the workers was full, so the job was dropped: raise max_queued, "
+                   "or choose another backpressure policy";
+        case error::job_threw: return "the job threw an exception: see the event's exception";
+        case error::empty_job: return "the job is empty: pass something that can be called";
+        case error::invalid_period:
+            return "the period of a repeating job is not positive: pass a longer one";
+        case error::invalid_count:
+            return "the number of runs of a repeating job is zero: pass at least 1, or leave it "
+                   "out";
         }
         return "unknown timewheel error";
     }
