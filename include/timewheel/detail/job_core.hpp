@@ -42,6 +42,7 @@ struct job_settings
     std::chrono::nanoseconds tick;
     std::size_t max_queued;
     backpressure policy;
+    std::size_t max_begun_or_queued;
     std::size_t max_pending;
     typename Clock::duration run_timeout;
     bool is_observed;
@@ -159,7 +160,11 @@ private:
     error_code state_error() const;
     timer_type* find(timer_id id) const noexcept;
     tick_type tick_of(time_point when) const;
-    bool has_room() const noexcept { return stats_.queued < settings_.max_queued; }
+    bool has_room() const noexcept
+    {
+        return stats_.queued < settings_.max_queued &&
+               stats_.queued + stats_.running < settings_.max_begun_or_queued;
+    }
 
     void file_or_end(timer_type& timer);
     void schedule_next(timer_type& timer, time_point now);

@@ -522,6 +522,7 @@ void job_core<Clock, WaitTraits>::end(run_type& run, error_code ec, std::excepti
     leave(timer, run);
     if (!timer.is_over && timer.schedule.has_fixed_delay())
         schedule_next(timer, now);
+    hand_over_waiting(now, after);
     const bool is_told = tells(timer);
     const bool is_caught = catches(timer);
     std::optional<record_type> record;
@@ -560,6 +561,7 @@ void job_core<Clock, WaitTraits>::on_destroyed(run_type& run) noexcept
         if (timer.where == place::none && timer.schedule.has_fixed_delay())
             timer.is_over = true;
         timer.is_removed = timer.is_removed || timer.is_over;
+        hand_over_waiting(Clock::now(), after);
         leave_flight(after);
         bury_if_dead(timer, after);
     }

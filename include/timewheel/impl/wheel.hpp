@@ -41,6 +41,7 @@ job_settings<Clock> checked_settings(basic_wheel_options<T, Clock>& options)
         options.tick,
         options.max_queued,
         options.policy,
+        basic_wheel_options<T, Clock>::unlimited,
         options.max_pending,
         options.run_timeout,
         options.observer != nullptr,
