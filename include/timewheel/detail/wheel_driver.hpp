@@ -101,6 +101,12 @@ public:
     // Moves an armed node.
     void rearm(driver_node& node, tick_type tick);
 
+    // Readies an operation when the clock is found to have been set back; keeps nothing running.
+    void watch_clock(operation& watch);
+
+    // Returns false if it is too late.
+    bool unwatch_clock(operation& watch);
+
     // Ends the waits and takes the timer off the wheel.
     void release(timer_node& timer);
 
@@ -133,6 +139,7 @@ private:
     void file(driver_node& node, tick_type tick, bool is_due);
     void hand_out(lock_type& lock);
     void expire();
+    void ready_clock_watches();
     void count_cancelled(std::size_t n);
     void settle();
     void set_alarm(tick_type tick);
@@ -154,6 +161,7 @@ private:
     mutable std::mutex mutex_;
     hierarchical_wheel wheel_;
     operation_queue ready_;
+    list_anchor clock_watches_;
     runner_set runners_;
     std::size_t pending_ = 0;
     driver_counters counters_;

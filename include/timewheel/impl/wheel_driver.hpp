@@ -131,6 +131,40 @@ void wheel_driver<Clock, WaitTraits>::rearm(driver_node& node, tick_type tick)
 }
 
 template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::watch_clock(operation& watch)
+{
+    lock_type lock(mutex_);
+    watch.outcome = operation::state::waiting;
+    if (!shut_down_) {
+        clock_watches_.push_back(watch);
+        return;
+    }
+    lock.unlock();
+    watch.destroy();
+}
+
+template <class Clock, class WaitTraits>
+bool wheel_driver<Clock, WaitTraits>::unwatch_clock(operation& watch)
+{
+    const lock_type lock(mutex_);
+    if (watch.outcome != operation::state::waiting)
+        return false;
+    watch.unlink();
+    watch.outcome = operation::state::cancelled;
+    return true;
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::ready_clock_watches()
+{
+    while (!clock_watches_.empty()) {
+        auto& watch = static_cast<operation&>(clock_watches_.pop_front());
+        watch.outcome = operation::state::expired;
+        ready_.push(watch);
+    }
+}
+
+template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::release(timer_node& timer)
 {
     lock_type lock(mutex_);
@@ -161,6 +195,7 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
         lock.lock();
     }
     // A destructor may start another wait or destroy other timers, so the lock is not held.
+    ready_clock_watches();
     while (!wheel_.empty() || !ready_.empty()) {
         wheel_.take_all([this](wheel_node& node) {
             static_cast<driver_node&>(node).on_due(hierarchical_wheel::never, ready_);
@@ -283,6 +318,7 @@ void wheel_driver<Clock, WaitTraits>::expire()
     const tick_type tick = math_.floor(Clock::now());
     if (tick < wheel_.now()) { // the clock was set back
         wheel_.rewind(tick);
+        ready_clock_watches();
         // By the new time the alarm may be far away, and what is filed now comes before it.
         if (alarm_is_set_)
             clear_alarm();
