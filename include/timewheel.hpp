@@ -14,6 +14,10 @@
 #include <timewheel/high_resolution_timer.hpp>
 #include <timewheel/idle_timer.hpp>
 #include <timewheel/job.hpp>
+#include <timewheel/keyed_item.hpp>
+#include <timewheel/keyed_job.hpp>
+#include <timewheel/keyed_scheduler.hpp>
+#include <timewheel/keyed_scheduler_options.hpp>
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/repeat.hpp>
 #include <timewheel/repeating_timer.hpp>

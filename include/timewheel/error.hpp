@@ -70,7 +70,10 @@ enum class error
 
     /// The number of runs of a repeating job is zero: nothing was added. Equals
     /// `errc::invalid_argument`.
-    invalid_count
+    invalid_count,
+
+    /// The scheduler has no item with that key: `upsert` it first.
+    unknown_key
 };
 
 /// The category of @ref timewheel::error, named `"timewheel"`; the same object on every call.

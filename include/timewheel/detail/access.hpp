@@ -24,6 +24,12 @@ struct access
         timer.start_wait(std::forward<Handler>(handler));
     }
 
+    template <class KeyedJob>
+    static const auto& job(const KeyedJob& keyed_job) noexcept
+    {
+        return keyed_job.job_;
+    }
+
     template <class Clock, class Observer>
     static auto add_observer(Observer& observer) -> decltype(Clock::add_observer(observer))
     {

@@ -100,6 +100,9 @@ public:
     void async_stop_and_wait(std::uint64_t key, close_handler handler);
     void cancel_wait(std::uint64_t key);
 
+    // Whether to wait for the end would be to wait for the caller.
+    bool is_called_from_job() const;
+
     // The wheel is destroyed.
     void detach() noexcept;
 
@@ -205,7 +208,6 @@ private:
     std::exception_ptr stop_all(lock_type& lock, bool is_told, aftermath& after);
     template <class Told>
     void stop_timer(timer_type& timer, aftermath& after, const Told& told);
-    bool is_called_from_job() const;
 
     static constexpr std::size_t most_free_runs = 256;
     static constexpr std::size_t large_index = 4096; // gives its memory back when it is empty

@@ -49,7 +49,8 @@ public:
         case error::closed:
         case error::already_running:
         case error::no_job:
-        case error::job_threw: break;
+        case error::job_threw:
+        case error::unknown_key: break;
         }
         return {value, *this};
     }
@@ -82,6 +83,7 @@ private:
         case error::invalid_count:
             return "the number of runs of a repeating job is zero: pass at least 1, or leave it "
                    "out";
+        case error::unknown_key: return "the scheduler has no item with that key: upsert it first";
         }
         return "unknown timewheel error";
     }

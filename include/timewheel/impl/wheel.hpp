@@ -5,38 +5,25 @@
 #ifndef TIMEWHEEL_IMPL_WHEEL_HPP
 #define TIMEWHEEL_IMPL_WHEEL_HPP
 
-#include <timewheel/detail/duration_text.hpp>
+#include <timewheel/detail/cancel_by_signal.hpp>
 #include <timewheel/detail/initiate_on.hpp>
+#include <timewheel/detail/rejected_option.hpp>
 #include <timewheel/wheel.hpp>
-
-#include <boost/asio/associated_cancellation_slot.hpp>
-
-#include <stdexcept>
-#include <string>
 
 namespace timewheel {
 
 namespace detail {
 
-[[noreturn]] inline void
-reject_option(const char* name, const std::string& value, const char* allowed)
-{
-    throw std::invalid_argument(
-        std::string("timewheel: ") + name + " of a wheel is " + value + ", but must be " + allowed
-    );
-}
-
 template <class T, class Clock>
 job_settings<Clock> checked_settings(basic_wheel_options<T, Clock>& options)
 {
-    if (options.tick.count() <= 0)
-        reject_option("tick", duration_text(options.tick), "positive");
+    constexpr const char* what = "wheel";
     if (options.max_queued == 0)
-        reject_option("max_queued", "0", "at least 1");
+        throw rejected_option("max_queued", what, "0", "at least 1");
     if (options.max_pending == 0)
-        reject_option("max_pending", "0", "at least 1");
-    if (!(options.run_timeout > Clock::duration::zero())) // also for a NaN
-        reject_option("run_timeout", duration_text(options.run_timeout), "positive");
+        throw rejected_option("max_pending", what, "0", "at least 1");
+    check_positive("tick", what, options.tick);
+    check_positive("run_timeout", what, options.run_timeout);
     return {
         options.tick,
         options.max_queued,
@@ -48,24 +35,6 @@ job_settings<Clock> checked_settings(basic_wheel_options<T, Clock>& options)
         std::move(options.on_error),
         std::move(options.logger)
     };
-}
-
-// Lets a signal call `cancel(core)` while there is a core.
-template <class Core, class Handler, class Cancel>
-void cancel_by_signal(const Handler& handler, const std::shared_ptr<Core>& core, Cancel cancel)
-{
-    auto slot = asio::get_associated_cancellation_slot(handler);
-    if (!slot.is_connected())
-        return;
-    slot.assign([weak = std::weak_ptr<Core>(core), cancel](asio::cancellation_type_t type) {
-        constexpr auto understood = asio::cancellation_type::terminal |
-                                    asio::cancellation_type::partial |
-                                    asio::cancellation_type::total;
-        if ((type & understood) == asio::cancellation_type::none)
-            return;
-        if (const auto alive = weak.lock())
-            cancel(*alive);
-    });
 }
 
 }
@@ -102,7 +71,7 @@ basic_wheel<T, Clock, WaitTraits, Executor>::basic_wheel(
     : executor_(detail::executor_of(io))
 {
     if (detail::is_empty_job(default_job))
-        detail::reject_option("default_job", "empty", "callable");
+        throw detail::rejected_option("default_job", "wheel", "empty", "callable");
     auto settings = detail::checked_settings(options);
     using job_type = detail::any_job_of<T, Clock, Job>;
     core_ = std::make_shared<core_type>(

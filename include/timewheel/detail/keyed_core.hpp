@@ -1,0 +1,176 @@
+// Copyright (c) 2026 the timewheel authors
+// SPDX-License-Identifier: BSL-1.0
+// Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
+
+#ifndef TIMEWHEEL_DETAIL_KEYED_CORE_HPP
+#define TIMEWHEEL_DETAIL_KEYED_CORE_HPP
+
+#include <timewheel/config.hpp>
+#include <timewheel/detail/clock_watch.hpp>
+#include <timewheel/detail/keyed_entry.hpp>
+#include <timewheel/detail/pending_completion.hpp>
+#include <timewheel/detail/typed_job_timer.hpp>
+#include <timewheel/keyed_scheduler_options.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace timewheel::detail {
+
+/*  The items of a keyed scheduler and the decisions about them. Each run is a timer of a job wheel
+    that has the item as its data.
+
+    `mutex_` guards everything. It is not held while a function of the user's is called; what a critical
+    section leaves to be done outside is collected in an `aftermath`. The job wheel's mutex may be
+    locked while it is held.
+
+    A timer that was replaced may come due before it is taken out. Its run compares itself with the
+    item then, and is void if it is not the one that the item waits for.
+*/
+template <class Key, class T, class Clock, class WaitTraits>
+class keyed_core : public std::enable_shared_from_this<keyed_core<Key, T, Clock, WaitTraits>>
+{
+public:
+    using time_point = typename Clock::time_point;
+    using options_type = basic_keyed_scheduler_options<Key, T, Clock>;
+    using record_type = basic_job_record<Clock>;
+    using snapshot_type = basic_item_snapshot<Key, T, Clock>;
+    using report_type = replace_report<Key>;
+    using run_type = keyed_run<Key, T, Clock>;
+    using jobs_type = typed_job_core<run_type, Clock, WaitTraits>;
+    using removal_handler = pending_completion<void(error_code, remove_result)>;
+    using trigger_handler = pending_completion<void(error_code, record_type)>;
+    using close_handler = pending_completion<void(error_code)>;
+
+    keyed_core(
+        const asio::any_io_executor& io_executor,
+        const asio::any_io_executor& workers,
+        options_type options
+    );
+
+    // To be called once, when there is a shared pointer.
+    void init();
+
+    const asio::any_io_executor& io_executor() const noexcept { return io_executor_; }
+
+    void start(error_code& ec);
+    void stop(error_code& ec);
+    void close(error_code& ec);
+    void async_close(std::uint64_t operation, close_handler handler);
+    void detach() noexcept;
+
+    upsert_result upsert(const Key& key, T&& data, error_code& ec);
+    report_type replace_all(std::vector<keyed_item<Key, T>> items, error_code& ec);
+    remove_result remove(const Key& key, error_code& ec);
+    void trigger(const Key& key, error_code& ec);
+    void pause(const Key& key, error_code& ec);
+    void resume(const Key& key, error_code& ec);
+    void reschedule(const Key& key, error_code& ec);
+
+    void async_remove(const Key& key, std::uint64_t operation, removal_handler handler);
+    void async_trigger(const Key& key, std::uint64_t operation, trigger_handler handler);
+
+    // Names an operation, so that it can be cancelled.
+    std::uint64_t new_operation() noexcept { return ++last_operation_; }
+    void cancel(std::uint64_t operation);
+    void cancel_close(std::uint64_t operation) { jobs_->cancel_wait(operation); }
+
+    std::vector<snapshot_type> snapshot() const;
+    std::optional<snapshot_type> snapshot(const Key& key) const;
+
+private:
+    using lock_type = std::unique_lock<std::mutex>;
+    using entry_type = keyed_entry<Key, T, Clock>;
+    using entry_pointer = std::shared_ptr<entry_type>;
+
+    enum class lifecycle : std::uint8_t
+    {
+        fresh,
+        running,
+        closed
+    };
+
+    // What is to be done when the mutex is not locked any more.
+    struct aftermath;
+
+    // The job of the wheel.
+    class runner;
+
+    error_code closed_error() const;
+    entry_pointer find(const Key& key, error_code& ec) const;
+    entry_pointer find_running(const Key& key, error_code& ec) const;
+    bool are_equal(const T& a, const T& b) const;
+
+    void decide(const entry_pointer& entry);
+    bool wants_decision(const entry_type& entry) const;
+    void schedule(const entry_pointer& entry, time_point next);
+    timer_id add_timer(const entry_pointer& entry, time_point when, bool is_triggered);
+    void drop_timer(entry_type& entry, aftermath& after);
+    void replace(const entry_pointer& entry, std::shared_ptr<const T> data, aftermath& after);
+    remove_result drop(const entry_pointer& entry, aftermath& after);
+    void cancel_active(entry_type& entry, aftermath& after);
+
+    void trigger(const entry_pointer& entry, std::uint64_t operation);
+    void run_again(const entry_pointer& entry);
+    void abort_triggers(entry_type& entry, aftermath& after);
+    void
+    complete_triggers(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
+
+    bool begin(run_type& run, timer_id id, time_point now);
+    bool is_current(const entry_type& entry, const run_type& run, timer_id id) const;
+    bool allows_overlap() const noexcept
+    {
+        return options_.reschedule != reschedule_policy::after_finish &&
+               options_.overlap == overlap_policy::allow;
+    }
+    bool waits_for_end() const noexcept
+    {
+        return options_.reschedule == reschedule_policy::after_finish ||
+               options_.overlap == overlap_policy::queue_one;
+    }
+    void on_end(const run_type& run, const record_type& record);
+    void on_clock_set_back();
+
+    void note_state(const entry_pointer& entry);
+    void perform(aftermath& after);
+    void tell_changes();
+    static snapshot_type snapshot_of(const entry_type& entry);
+
+    const asio::any_io_executor io_executor_;
+    const asio::any_io_executor workers_;
+    const options_type options_;
+    std::shared_ptr<jobs_type> jobs_;
+    clock_watch<Clock, WaitTraits> watch_;
+
+    mutable std::mutex mutex_;
+    lifecycle phase_ = lifecycle::fresh;
+    bool is_detached_ = false;
+    std::map<Key, entry_pointer> entries_;
+    std::uint64_t last_generation_ = 0;
+    std::unordered_map<std::uint64_t, removal_handler> removals_;
+    std::unordered_map<std::uint64_t, trigger_handler> triggers_;
+    std::atomic<std::uint64_t> last_operation_{0};
+
+    std::deque<std::pair<entry_pointer, item_state>> changes_; // to be told
+    bool is_telling_ = false;
+};
+
+}
+
+#include <timewheel/impl/keyed_core.hpp>
+
+#endif
