@@ -15,7 +15,8 @@ usage: sh test/run.sh [--preset NAME]... [CTEST OPTION]...
 
 Installs the packages that are missing, configures, builds, and runs the tests.
 
-  --preset NAME  one of: $known (default: dev); may be repeated
+  --preset NAME  may be repeated; one of: $known
+                 (default: dev)
   -h, --help     this text
 
 Options of ctest that are passed on:
@@ -25,6 +26,7 @@ Options of ctest that are passed on:
 
   sh test/run.sh -R unit.error
   sh test/run.sh --preset asan --preset tsan -L unit
+  sh test/run.sh --preset dev-boost-newest      fetches the newest Boost first
 END
 }
 
@@ -83,6 +85,14 @@ failed=
 trap 'exit 130' INT
 cd "$root"
 for preset in $presets; do
+    case $preset in
+    *-boost-*)
+        sh "$root/test/newest_boost.sh" "${preset##*-boost-}" >/dev/null || {
+            failed="$failed $preset"
+            continue
+        }
+        ;;
+    esac
     say "preset $preset: configuring in build/$preset"
     run=
     if [ "$preset" = tsan ] && [ "$spread" -gt 28 ]; then
