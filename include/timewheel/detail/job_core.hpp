@@ -84,7 +84,7 @@ public:
     job_core(const job_core&) = delete;
     job_core& operator=(const job_core&) = delete;
 
-    ~job_core();
+    virtual ~job_core();
 
     const asio::any_io_executor& io_executor() const noexcept { return io_executor_; }
     const asio::any_io_executor& workers() const noexcept { return workers_; }

@@ -41,6 +41,9 @@ public:
     set_coroutine(job_run<Clock>& run, std::shared_ptr<coroutine_control> coroutine) = 0;
 
     virtual void pin(job_run<Clock>& run, bool on) noexcept = 0;
+
+protected:
+    ~run_owner() = default;
 };
 
 // The right to begin or to end a run, which happens exactly once, if only when the ticket is dropped
