@@ -16,6 +16,15 @@
 #error "timewheel needs Boost 1.81 or later (Asio 1.26.0, BOOST_ASIO_VERSION 102600)"
 #endif
 
+// Whether to tell the address sanitizer which memory is kept for later.
+#if defined(__SANITIZE_ADDRESS__)
+#define TIMEWHEEL_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TIMEWHEEL_ADDRESS_SANITIZER
+#endif
+#endif
+
 namespace boost::asio {}
 
 /** @brief Timers, timeouts and scheduled jobs for Boost.Asio on one hierarchical timing wheel per

@@ -5,9 +5,7 @@
 #ifndef TIMEWHEEL_DETAIL_ALLOCATED_HPP
 #define TIMEWHEEL_DETAIL_ALLOCATED_HPP
 
-#include <timewheel/config.hpp>
-
-#include <boost/asio/recycling_allocator.hpp>
+#include <timewheel/detail/block_cache.hpp>
 
 #include <memory>
 #include <type_traits>
@@ -29,7 +27,7 @@ class allocated
 public:
     using allocator_type = std::conditional_t<
         is_standard_allocator<Allocator>,
-        asio::recycling_allocator<T>,
+        cached_allocator<T>,
         typename std::allocator_traits<Allocator>::template rebind_alloc<T>>;
 
     // `construct(memory)` constructs the object there and returns a reference to it.

@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/detail/allocated.hpp>
+#include <timewheel/detail/block_cache.hpp>
 #include <timewheel/detail/deadline_operation.hpp>
 #include <timewheel/wheel_service.hpp>
 
@@ -15,7 +16,6 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 
 #include <memory>
 #include <type_traits>
@@ -32,9 +32,9 @@ auto allocator_of(const Executor& executor)
         if constexpr (!std::is_same_v<decltype(allocator), const std::allocator<void>>)
             return allocator;
         else
-            return asio::recycling_allocator<void>();
+            return cached_allocator<void>();
     } else {
-        return asio::recycling_allocator<void>();
+        return cached_allocator<void>();
     }
 }
 

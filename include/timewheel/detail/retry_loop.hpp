@@ -17,7 +17,6 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/prepend.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <exception>
@@ -276,7 +275,7 @@ public:
     {
         using signature = attempt_signature_t<Operation, Executor>;
         retry_loop<signature, Executor, Operation, Backoff> loop(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()),
+            asio::get_associated_allocator(handler, cached_allocator<void>()),
             executor_,
             std::move(operation),
             std::move(backoff)

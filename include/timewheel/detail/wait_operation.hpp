@@ -7,6 +7,7 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/detail/allocated.hpp>
+#include <timewheel/detail/block_cache.hpp>
 #include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/signal_link.hpp>
 #include <timewheel/detail/tracked_executor.hpp>
@@ -16,7 +17,6 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/system_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 
@@ -121,14 +121,13 @@ template <class Handler, class Work>
 class wait_operation final : public operation
 {
 public:
-    using handler_allocator =
-        asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    using handler_allocator = asio::associated_allocator_t<Handler, cached_allocator<void>>;
 
     template <class... WorkArguments>
     static wait_operation& create(Handler& handler, WorkArguments&&... work)
     {
         return memory::make(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()),
+            asio::get_associated_allocator(handler, cached_allocator<void>()),
             [&](void* at) -> wait_operation& {
                 return *::new (at) wait_operation(handler, std::forward<WorkArguments>(work)...);
             }
@@ -137,7 +136,7 @@ public:
 
     handler_allocator get_handler_allocator() const noexcept
     {
-        return asio::get_associated_allocator(handler_, asio::recycling_allocator<void>());
+        return asio::get_associated_allocator(handler_, cached_allocator<void>());
     }
 
     Work& work() noexcept { return work_; }
@@ -204,7 +203,7 @@ private:
     static void free(wait_operation& op, const Handler& handler)
     {
         memory::free(
-            asio::get_associated_allocator(handler, asio::recycling_allocator<void>()),
+            asio::get_associated_allocator(handler, cached_allocator<void>()),
             op,
             [](wait_operation& dead) { dead.~wait_operation(); }
         );

@@ -36,33 +36,71 @@ BOOST_AUTO_TEST_CASE(a_block_is_used_again)
     in_new_thread([] {
         void* const first = cache::allocate(100);
         cache::deallocate(first, 100);
-        void* const again = cache::allocate(128);
+        void* const again = cache::allocate(120);
         BOOST_TEST(again == first);
         void* const other = cache::allocate(100);
         BOOST_TEST(other != first);
-        cache::deallocate(again, 128);
-        void* const larger = cache::allocate(129);
+        cache::deallocate(again, 120);
+        void* const larger = cache::allocate(121);
         BOOST_TEST(larger != again);
-        cache::deallocate(larger, 129);
+        cache::deallocate(larger, 121);
         cache::deallocate(other, 100);
     });
 }
 
-BOOST_AUTO_TEST_CASE(the_oldest_makes_room)
+BOOST_AUTO_TEST_CASE(the_latest_comes_first)
 {
     in_new_thread([] {
         std::vector<void*> blocks;
-        for (std::size_t i = 0; i != 3 * cache::capacity; ++i)
-            blocks.push_back(cache::allocate(64 * (i + 1)));
-        for (std::size_t i = 0; i != blocks.size(); ++i)
-            cache::deallocate(blocks[i], 64 * (i + 1));
+        for (std::size_t i = 0; i != cache::capacity(48); ++i)
+            blocks.push_back(cache::allocate(48));
+        for (void* const block : blocks)
+            cache::deallocate(block, 48);
         const allocation_counter counter;
-        for (std::size_t i = blocks.size() - cache::capacity; i != blocks.size(); ++i) {
-            void* const again = cache::allocate(64 * (i + 1));
-            BOOST_TEST(again == blocks[i]);
-            cache::deallocate(again, 64 * (i + 1));
-        }
+        for (std::size_t i = blocks.size(); i-- != 0;)
+            BOOST_TEST(cache::allocate(48) == blocks[i]);
         BOOST_TEST(counter.count() == 0u);
+        for (void* const block : blocks)
+            cache::deallocate(block, 48);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(more_than_the_capacity_is_not_kept)
+{
+    if (!counts_allocations())
+        return;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{300}, cache::max_block}) {
+        in_new_thread([size] {
+            const std::size_t capacity = cache::capacity(size);
+            BOOST_TEST(capacity >= 7u);
+            std::vector<void*> blocks(2 * capacity);
+            for (void*& block : blocks)
+                block = cache::allocate(size);
+            for (void* const block : blocks)
+                cache::deallocate(block, size);
+            const allocation_counter counter;
+            for (void*& block : blocks)
+                block = cache::allocate(size);
+            BOOST_TEST(counter.count() == capacity);
+            for (void* const block : blocks)
+                cache::deallocate(block, size);
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(blocks_of_any_size_are_whole_and_aligned)
+{
+    in_new_thread([] {
+        for (std::size_t round = 0; round != 2; ++round) {
+            for (std::size_t size = 0; size != cache::max_block + 100; ++size) {
+                void* const memory = cache::allocate(size);
+                BOOST_TEST(
+                    reinterpret_cast<std::uintptr_t>(memory) % alignof(std::max_align_t) == 0u
+                );
+                std::memset(memory, 1, size);
+                cache::deallocate(memory, size);
+            }
+        }
     });
 }
 
@@ -79,6 +117,24 @@ BOOST_AUTO_TEST_CASE(large_blocks_are_not_kept)
         cache::deallocate(memory, size);
     });
 }
+
+#ifdef TIMEWHEEL_ADDRESS_SANITIZER
+
+BOOST_AUTO_TEST_CASE(the_sanitizer_knows_what_is_not_in_use)
+{
+    in_new_thread([] {
+        auto* const memory = static_cast<char*>(cache::allocate(100));
+        BOOST_TEST(!__asan_region_is_poisoned(memory, 100));
+        cache::deallocate(memory, 100);
+        for (std::size_t i = 0; i != 100; ++i)
+            BOOST_TEST(__asan_address_is_poisoned(memory + i));
+        BOOST_TEST(cache::allocate(100) == memory);
+        BOOST_TEST(!__asan_region_is_poisoned(memory, 100));
+        cache::deallocate(memory, 100);
+    });
+}
+
+#endif
 
 BOOST_AUTO_TEST_CASE(blocks_move_between_threads)
 {
