@@ -25,9 +25,7 @@ private:
     static tick_type expire(driver_node& node, tick_type now, operation_queue& ready)
     {
         node.set_armed(false);
-        auto& self = static_cast<deadline_operation&>(node);
-        self.outcome = state::expired;
-        ready.push(self);
+        ready.push(static_cast<deadline_operation&>(node), state::expired);
         return now;
     }
 };

@@ -43,6 +43,9 @@ public:
         other.prev_ = other.next_ = nullptr;
     }
 
+    // Completes take_only().
+    void forget_list() noexcept { prev_ = next_ = nullptr; }
+
 private:
     friend class list_anchor;
 
@@ -75,6 +78,16 @@ public:
         list_link& first = *next_;
         first.unlink();
         return first;
+    }
+
+    // If there is one element only, takes it out without touching it, and otherwise does nothing.
+    list_link* take_only() noexcept
+    {
+        if (next_ != prev_ || empty())
+            return nullptr;
+        list_link* const only = next_;
+        reset();
+        return only;
     }
 
     // Appends all elements of `other`, in their order.

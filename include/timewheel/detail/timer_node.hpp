@@ -66,6 +66,11 @@ public:
     // Ends the oldest wait, if there is one.
     bool end_one(operation::state outcome, operation_queue& ready) noexcept
     {
+        if (list_link* const only = waits.take_only()) {
+            set_armed(false);
+            ready.push(static_cast<operation&>(*only), outcome);
+            return true;
+        }
         if (waits.empty())
             return false;
         end(static_cast<operation&>(*waits.front()), outcome, ready);
@@ -85,8 +90,7 @@ public:
     {
         if (list_link* const anchor = wait.unlink())
             of_anchor(*static_cast<list_anchor*>(anchor)).set_armed(false);
-        wait.outcome = outcome;
-        ready.push(wait);
+        ready.push(wait, outcome);
     }
 
     void take_state(timer_node& other) noexcept

@@ -74,6 +74,7 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::cancel(operation& wait)
 {
     lock_type lock(mutex_);
+    ready_.settle();
     if (wait.outcome != operation::state::waiting)
         return;
     timer_node::end(wait, operation::state::cancelled, ready_);
@@ -85,6 +86,7 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::end(timer_node& timer, operation& wait)
 {
     lock_type lock(mutex_);
+    ready_.settle();
     if (wait.outcome != operation::state::waiting)
         return;
     timer_node::end(wait, operation::state::cancelled, ready_);
@@ -147,6 +149,7 @@ template <class Clock, class WaitTraits>
 bool wheel_driver<Clock, WaitTraits>::unwatch_clock(operation& watch)
 {
     const lock_type lock(mutex_);
+    ready_.settle();
     if (watch.outcome != operation::state::waiting)
         return false;
     watch.unlink();
@@ -159,8 +162,7 @@ void wheel_driver<Clock, WaitTraits>::ready_clock_watches()
 {
     while (!clock_watches_.empty()) {
         auto& watch = static_cast<operation&>(clock_watches_.pop_front());
-        watch.outcome = operation::state::expired;
-        ready_.push(watch);
+        ready_.push(watch, operation::state::expired);
     }
 }
 

@@ -75,6 +75,22 @@ BOOST_AUTO_TEST_CASE(push_back_keeps_order)
     BOOST_TEST(ids(list) == (id_list{2, 0, 1}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(take_only_takes_the_only_one)
+{
+    detail::list_anchor list;
+    BOOST_TEST(list.take_only() == nullptr);
+    fill(list, {0, 1});
+    BOOST_TEST(list.take_only() == nullptr);
+    BOOST_TEST(ids(list) == (id_list{0, 1}), boost::test_tools::per_element());
+    all[0].unlink();
+    BOOST_TEST(list.take_only() == &all[1]);
+    BOOST_TEST(list.empty());
+    all[1].forget_list();
+    BOOST_TEST(!all[1].is_linked());
+    fill(list, {1});
+    BOOST_TEST(ids(list) == (id_list{1}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(pop_front_takes_the_oldest)
 {
     detail::list_anchor list;
