@@ -132,7 +132,7 @@ public:
     basic_waitable_timer(const executor_type& executor, const duration& from_now)
         : basic_waitable_timer(executor)
     {
-        set_expiry(from_now);
+        set_expiry(Clock::now(), from_now);
     }
 
     /** @brief Makes a timer that expires some time from now.
@@ -281,7 +281,7 @@ private:
     friend class basic_waitable_timer;
     friend struct detail::access;
 
-    void set_expiry(const duration& from_now);
+    void set_expiry(const time_point& now, const duration& from_now);
     detail::tick_type expiry_tick() const;
 
     template <class Handler>

@@ -5,6 +5,7 @@
 #ifndef TIMEWHEEL_DETAIL_WHEEL_OBJECT_HPP
 #define TIMEWHEEL_DETAIL_WHEEL_OBJECT_HPP
 
+#include <timewheel/detail/prefetch.hpp>
 #include <timewheel/detail/timer_node.hpp>
 #include <timewheel/detail/wait_operation.hpp>
 #include <timewheel/wheel_service.hpp>
@@ -66,6 +67,13 @@ public:
     const Node& node() const noexcept { return node_; }
     driver_type& driver() const noexcept { return *driver_; }
     const Executor& get_executor() const noexcept { return executor_; }
+
+    // Fetches what a wait is ended and started with.
+    void prefetch() const noexcept
+    {
+        detail::prefetch(&node_);
+        detail::prefetch(&driver_);
+    }
 
     // Starts a wait for the node, which is due at `tick` if nothing else waits for it.
     template <class Handler>

@@ -39,15 +39,22 @@ std::size_t basic_waitable_timer<Clock, WaitTraits, Executor>::expires_after(
     const duration& from_now
 )
 {
+    // To read the clock takes some of the time in which the timer comes into the cache.
+    object_.prefetch();
+    detail::prefetch(&expiry_);
+    const time_point now = Clock::now();
     const std::size_t cancelled = cancel();
-    set_expiry(from_now);
+    set_expiry(now, from_now);
     return cancelled;
 }
 
 template <class Clock, class WaitTraits, class Executor>
-void basic_waitable_timer<Clock, WaitTraits, Executor>::set_expiry(const duration& from_now)
+void basic_waitable_timer<Clock, WaitTraits, Executor>::set_expiry(
+    const time_point& now,
+    const duration& from_now
+)
 {
-    expiry_ = detail::saturated_add<Clock>(Clock::now(), from_now);
+    expiry_ = detail::saturated_add<Clock>(now, from_now);
     object_.node().is_due = from_now <= duration::zero();
 }
 
