@@ -230,9 +230,19 @@ public:
     /** @brief Starts the wheel, to be stopped by a signal.
         @param slot A slot: whatever is emitted on it stops the wheel, as `stop()` does, on the thread
         that emits.
-        @throws boost::system::system_error As `start(ec)` reports; the slot is not used then.
+        @throws boost::system::system_error As the other form reports.
     */
-    void start(asio::cancellation_slot slot);
+    void start(asio::cancellation_slot slot)
+    {
+        detail::or_throw("wheel::start", [&](error_code& ec) { start(slot, ec); });
+    }
+
+    /** @brief Starts the wheel, to be stopped by a signal.
+        @param slot A slot: whatever is emitted on it stops the wheel, as `stop()` does, on the thread
+        that emits. It is not used if there is an error.
+        @param ec Set to `error::already_running` or `error::closed`, or to no error.
+    */
+    void start(asio::cancellation_slot slot, error_code& ec);
 
     /** @brief Stops the wheel for good: see the class.
 
@@ -324,7 +334,7 @@ public:
     timer_id add(const when& due, data_type data, error_code& ec)
         requires(!std::is_void_v<T>)
     {
-        return insert(schedule(due), std::move(data), ec);
+        return insert(schedule(due, ec), std::move(data), ec);
     }
 
     /** @brief Adds a timer with a job of its own.
@@ -354,7 +364,7 @@ public:
         requires(!std::is_void_v<T>)
     timer_id add(const when& due, data_type data, Job job, error_code& ec)
     {
-        return insert(schedule(due), std::move(data), ec, std::move(job));
+        return insert(schedule(due, ec), std::move(data), ec, std::move(job));
     }
 
     /** @brief Adds a repeating timer for the default job.
@@ -453,7 +463,7 @@ public:
     timer_id add(const when& due, error_code& ec)
         requires(std::is_void_v<T>)
     {
-        return insert(schedule(due), {}, ec);
+        return insert(schedule(due, ec), {}, ec);
     }
 
     /** @brief Adds a timer with a job of its own.
@@ -481,7 +491,7 @@ public:
         requires(std::is_void_v<T>)
     timer_id add(const when& due, Job job, error_code& ec)
     {
-        return insert(schedule(due), {}, ec, std::move(job));
+        return insert(schedule(due, ec), {}, ec, std::move(job));
     }
 
     /** @brief Adds a repeating timer for the default job.
@@ -818,7 +828,11 @@ private:
     using core_type = detail::typed_job_core<T, Clock, WaitTraits>;
     using schedule_type = detail::job_schedule<Clock>;
 
-    static schedule_type schedule(const when& due) { return schedule_type(due.time()); }
+    static schedule_type schedule(const when& due, error_code& ec)
+    {
+        ec = {};
+        return schedule_type(due.time());
+    }
 
     static schedule_type
     schedule(const duration& period, const repeat_options_type& options, error_code& ec);

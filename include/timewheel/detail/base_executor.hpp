@@ -25,6 +25,10 @@ namespace timewheel::detail {
 
 // The context of an executor, with the type that the executor gives away.
 template <class Executor>
+    requires(
+        asio::can_query_v<const Executor&, asio::execution::context_t> ||
+        requires(const Executor& executor) { executor.context(); }
+    )
 decltype(auto) context_of(const Executor& executor)
 {
     if constexpr (asio::can_query_v<const Executor&, asio::execution::context_t>)

@@ -395,13 +395,14 @@ template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
 {
     const time_point now = Clock::now();
+    const auto alive = this->shared_from_this(); // the wheel may be destroyed by another thread
     run_type* begun = nullptr;
     std::optional<record_type> unbegun;
     aftermath after(*this);
     lock_type lock(mutex_);
     timer.where = place::none;
     if (timer.is_over) {
-        bury_if_dead(timer, after);
+        // Removed or stopped on its way.
     } else if (!timer.has_job()) {
         unbegun = give_up(timer, now, job_outcome::failed, error::no_job);
         timer.is_over = true;
@@ -433,7 +434,7 @@ void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
     if (is_told)
         tell_pinned(timer, *unbegun);
     else if (begun)
-        start_job_of(timer, run_ticket<Clock>(this->shared_from_this(), *begun));
+        start_job_of(timer, run_ticket<Clock>(alive, *begun));
     after.perform();
 }
 
@@ -500,7 +501,6 @@ void job_core<Clock, WaitTraits>::begin(run_ticket<Clock> ticket)
     if (run.phase == run_state::withdrawn)
         return;
     timer_type& timer = *run.timer;
-    --stats_.queued;
     begin_run(run, now);
     hand_over_waiting(now, after);
     lock.unlock();
@@ -710,6 +710,7 @@ void job_core<Clock, WaitTraits>::begin_run(run_type& run, time_point now)
     run.record.started_at = now;
     run.record.lateness = lateness_of<Clock>(run.record.scheduled_for, now);
     stats_.lateness.record(saturated_ceil<std::chrono::nanoseconds>(run.record.lateness));
+    --stats_.queued;
     ++stats_.running;
     ++stats_.executed;
     ++run.timer->running;

@@ -85,14 +85,17 @@ basic_wheel<T, Clock, WaitTraits, Executor>::basic_wheel(
 }
 
 template <class T, class Clock, class WaitTraits, class Executor>
-void basic_wheel<T, Clock, WaitTraits, Executor>::start(asio::cancellation_slot slot)
+void basic_wheel<T, Clock, WaitTraits, Executor>::start(
+    asio::cancellation_slot slot,
+    error_code& ec
+)
 {
-    start();
-    if (slot.is_connected())
+    start(ec);
+    if (!ec && slot.is_connected())
         slot.assign([weak = std::weak_ptr<core_type>(core_)](asio::cancellation_type_t) {
-            error_code ec;
+            error_code ignored;
             if (const auto core = weak.lock())
-                core->stop(ec);
+                core->stop(ignored);
         });
 }
 
@@ -213,8 +216,10 @@ auto basic_wheel<T, Clock, WaitTraits, Executor>::run_after(
     );
     using timer_type = detail::run_after_timer<T, Clock, Job>;
     const auto start = [core = core_](auto handler, duration after, data_type with, Job call) {
+        error_code ec;
+        const schedule_type planned = schedule(after, ec);
         run_as_operation<timer_type>(
-            core, schedule(after), {}, std::move(with), std::move(call), std::move(handler)
+            core, planned, ec, std::move(with), std::move(call), std::move(handler)
         );
     };
     return asio::async_initiate<CompletionToken, void(error_code, event_type)>(
