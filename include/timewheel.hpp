@@ -7,8 +7,10 @@
 
 #include <timewheel/after.hpp>
 #include <timewheel/basic_waitable_timer.hpp>
+#include <timewheel/calendar.hpp>
 #include <timewheel/cancel_after.hpp>
 #include <timewheel/config.hpp>
+#include <timewheel/cron_error.hpp>
 #include <timewheel/default_completion_token.hpp>
 #include <timewheel/error.hpp>
 #include <timewheel/high_resolution_timer.hpp>

@@ -26,6 +26,10 @@ std::string duration_text(const std::chrono::duration<Rep, Period>& value)
         return count + " ms";
     else if constexpr (std::is_same_v<unit, std::ratio<1>>)
         return count + " s";
+    else if constexpr (std::is_same_v<unit, std::ratio<60>>)
+        return count + " min";
+    else if constexpr (std::is_same_v<unit, std::ratio<3600>>)
+        return count + " h";
     else
         return count + " * " + std::to_string(unit::num) + '/' + std::to_string(unit::den) + " s";
 }

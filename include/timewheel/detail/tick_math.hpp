@@ -57,7 +57,7 @@ lateness_of(typename Clock::time_point due, typename Clock::time_point now) noex
     return now - due;
 }
 
-// A duration in other units, rounded up, at most the largest and at least the smallest value.
+// A duration in other units, rounded up to whole ones if integers count them, at most the largest and at least the smallest value.
 template <class To, class Rep, class Period>
 constexpr To saturated_ceil(std::chrono::duration<Rep, Period> d) noexcept
 {
@@ -69,6 +69,8 @@ constexpr To saturated_ceil(std::chrono::duration<Rep, Period> d) noexcept
     if (std::chrono::duration_cast<limits>(d) <= limits((To::min)()))
         return (To::min)();
     const To rounded = std::chrono::duration_cast<To>(d);
+    if constexpr (std::floating_point<typename To::rep>)
+        return rounded; // there is no unit to round up to
     return std::chrono::duration_cast<limits>(from(d)) > limits(rounded) ? rounded + To(1)
                                                                          : rounded;
 }

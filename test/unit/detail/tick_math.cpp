@@ -465,6 +465,20 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(saturated_add_of_times, Clock, integer_clocks)
     BOOST_TEST((detail::saturated_add<Clock>(Clock::at(1), (duration::max)()) == max));
 }
 
+BOOST_AUTO_TEST_CASE(durations_round_up_to_whole_units_of_integers)
+{
+    using detail::saturated_ceil;
+    BOOST_CHECK(saturated_ceil<std::chrono::seconds>(1ms) == 1s);
+    BOOST_CHECK(saturated_ceil<std::chrono::seconds>(-1ms) == 0s);
+    BOOST_CHECK(saturated_ceil<std::chrono::seconds>(2000ms) == 2s);
+    BOOST_CHECK(saturated_ceil<nanoseconds>((std::chrono::hours::max)()) == (nanoseconds::max)());
+    BOOST_CHECK(saturated_ceil<nanoseconds>((std::chrono::hours::min)()) == (nanoseconds::min)());
+    // The nearest double is a little less than 0.3, which is no reason to add a second.
+    using seconds = std::chrono::duration<double>;
+    for (const auto ms : {1ms, 7ms, 300ms, 1300ms, -300ms})
+        BOOST_TEST(saturated_ceil<seconds>(ms).count() == static_cast<double>(ms.count()) / 1000);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }
