@@ -19,13 +19,13 @@
 //
 // Try `idle_server`, `idle_server --tick 10ms`, `idle_server --help`, and Ctrl-C.
 
+#include "common/text.hpp"
 #include "idle_server/clients.hpp"
 #include "idle_server/delay_probe.hpp"
 #include "idle_server/options.hpp"
 #include "idle_server/report.hpp"
 #include "idle_server/server.hpp"
 #include "idle_server/status_line.hpp"
-#include "idle_server/text.hpp"
 #include "idle_server/timer_field.hpp"
 
 #include <timewheel.hpp>
@@ -44,8 +44,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
-#include <exception>
-#include <iostream>
 #include <thread>
 #include <vector>
 
@@ -185,14 +183,9 @@ int run(const options& chosen)
 
 int main(int argc, char* argv[])
 {
-    try {
-        const auto chosen = read_options(argc, argv);
-        return chosen ? run(*chosen) : 0;
-    } catch (const bad_option& error) {
-        std::cerr << "idle_server: " << error.what() << "\nTry idle_server --help.\n";
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "idle_server: " << error.what() << '\n';
-        return 1;
-    }
+    options chosen;
+    return run_example(options_of(chosen), argc, argv, [&] {
+        settle_spans(chosen);
+        return run(chosen);
+    });
 }

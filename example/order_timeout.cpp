@@ -15,6 +15,9 @@
 //
 // Try `order_timeout`, `order_timeout --orders 100000 --seed 7`, `order_timeout --help`.
 
+#include "common/live_line.hpp"
+#include "common/options.hpp"
+
 #include <timewheel/after.hpp>
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/wheel_service.hpp>
@@ -22,23 +25,16 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <iostream>
 #include <optional>
 #include <random>
 #include <ratio>
-#include <stdexcept>
-#include <string>
 #include <vector>
-
-#include <unistd.h>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -164,7 +160,7 @@ private:
     std::size_t too_late_ = 0;
 };
 
-// On a terminal one line that changes in place, elsewhere a few lines.
+// How the day goes on.
 class progress_line
 {
 public:
@@ -175,37 +171,35 @@ public:
         const duration now = shop_clock::now().time_since_epoch();
         if (now < next_)
             return;
-        next_ += terminal_ ? duration(10min) : duration(4h);
-        print(where);
+        next_ += line_.on_terminal() ? duration(10min) : duration(4h);
+        show(where);
     }
 
     void finish(const shop& where)
     {
-        print(where);
-        std::puts(terminal_ ? "\n" : "");
+        show(where);
+        line_.finish();
+        std::puts("");
     }
 
 private:
-    void print(const shop& where) const
+    void show(const shop& where)
     {
         const auto now = std::chrono::floor<std::chrono::minutes>(shop_clock::now());
         const auto minutes = static_cast<int>(now.time_since_epoch().count());
         const std::size_t placed = where.orders().size();
-        std::printf(
-            "%s%02d:%02d %10zu%10zu %10zu %6zu%s",
-            terminal_ ? "\r" : "",
+        line_.show(
+            "%02d:%02d %10zu%10zu %10zu %6zu",
             minutes / 60,
             minutes % 60,
             placed,
             where.paid(),
             where.cancelled(),
-            placed - where.paid() - where.cancelled(),
-            terminal_ ? "" : "\n"
+            placed - where.paid() - where.cancelled()
         );
-        std::fflush(stdout);
     }
 
-    const bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
+    example::live_line line_;
     duration next_{};
 };
 
@@ -315,47 +309,19 @@ struct options
     std::int64_t seed = 1;
 };
 
-// Returns false when the user asked for help and got it.
-bool read_options(int argc, char* argv[], options& chosen)
-{
-    namespace po = boost::program_options;
-    po::options_description all(
-        "order_timeout: a day of orders that are paid or cancelled\n\nOptions"
-    );
-    all.add_options()("help,h", "print this text")(
-        "orders", po::value(&chosen.orders)->default_value(chosen.orders), "how many, 1 to 5000000"
-    )("seed", po::value(&chosen.seed)->default_value(chosen.seed), "of the random numbers");
-    po::variables_map given;
-    const po::positional_options_description none;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(none).run(), given);
-    if (given.count("help") != 0) {
-        std::cout << all << "\nExit code: 0 all was right, 1 it was not, 2 a bad option.\n";
-        return false;
-    }
-    po::notify(given);
-    if (chosen.orders < 1 || chosen.orders > 5'000'000)
-        throw std::invalid_argument("--orders: it takes 1 to 5000000");
-    if (chosen.seed < 0 || chosen.seed > 1'000'000'000)
-        throw std::invalid_argument("--seed: it takes 0 to 1000000000");
-    return true;
-}
-
 }
 
 int main(int argc, char* argv[])
 {
     options chosen;
-    try {
-        if (!read_options(argc, argv, chosen))
-            return 0;
-    } catch (const std::exception& error) {
-        std::cerr << "order_timeout: " << error.what() << "; see --help\n";
-        return 2;
-    }
-    try {
+    example::command_line line(
+        "order_timeout",
+        "a day of orders that are paid or cancelled.",
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option."
+    );
+    line.add("orders", chosen.orders, 1, 5'000'000, "how many there are");
+    line.add("seed", chosen.seed, 0, 1'000'000'000, "seed of the random numbers");
+    return example::run_example(line, argc, argv, [&] {
         return run(static_cast<std::size_t>(chosen.orders), static_cast<unsigned>(chosen.seed));
-    } catch (const std::exception& error) {
-        std::cerr << "order_timeout: " << error.what() << '\n';
-        return 1;
-    }
+    });
 }

@@ -15,7 +15,9 @@
 //
 // At the end the program checks the grid, the numbers, and that nothing came early.
 //
-// Try `periodic_task`, `periodic_task --period 50 --refreshes 40`, and Ctrl-C.
+// Try `periodic_task`, `periodic_task --period 50ms --refreshes 40`, and Ctrl-C.
+
+#include "common/options.hpp"
 
 #include <timewheel/repeating_timer.hpp>
 #include <timewheel/sleep.hpp>
@@ -29,7 +31,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -39,9 +40,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <iostream>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -254,33 +253,37 @@ private:
 
 struct options
 {
-    int period = 150;
-    int refreshes = 15;
+    std::chrono::milliseconds period{150};
+    std::int64_t refreshes = 15;
 };
 
-bool read_options(int argc, char* argv[], options& chosen)
+int run(const options& chosen)
 {
-    namespace po = boost::program_options;
-    po::options_description all("periodic_task: refreshes a cache on a fixed grid\n\nOptions");
-    all.add_options()("help,h", "print this text")(
-        "period", po::value(&chosen.period)->default_value(chosen.period), "in ms, 10 to 10000"
-    )("refreshes",
-      po::value(&chosen.refreshes)->default_value(chosen.refreshes),
-      "when to end, 1 to 10000");
-    po::variables_map given;
-    const po::positional_options_description none;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(none).run(), given);
-    if (given.count("help") != 0) {
-        std::cout << all
-                  << "\nExit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C.\n";
-        return false;
-    }
-    po::notify(given);
-    if (chosen.period < 10 || chosen.period > 10'000)
-        throw std::invalid_argument("--period: it takes 10 to 10000 (ms)");
-    if (chosen.refreshes < 1 || chosen.refreshes > 10'000)
-        throw std::invalid_argument("--refreshes: it takes 1 to 10000");
-    return true;
+    asio::io_context context;
+    shop cached(context, chosen.period, static_cast<std::uint64_t>(chosen.refreshes));
+    bool interrupted = false;
+    asio::signal_set signals(context, SIGINT, SIGTERM);
+    signals.async_wait([&](error_code ec, int) {
+        if (ec)
+            return;
+        interrupted = true;
+        cached.close();
+    });
+    cached.on_end = [&] { signals.cancel(); };
+    const auto stop_at_error = [](std::exception_ptr error) {
+        if (error)
+            std::rethrow_exception(error);
+    };
+    for (int i = 0; i < 10; ++i)
+        asio::co_spawn(context, cached.read(), stop_at_error);
+    asio::co_spawn(context, cached.keep_fresh(), stop_at_error);
+    context.run();
+    cached.summarize();
+    if (interrupted)
+        return 130;
+    const bool good = cached.check();
+    std::printf("%s\n", good ? "Every refresh was on the grid." : "FAILED");
+    return good ? 0 : 1;
 }
 
 }
@@ -288,45 +291,12 @@ bool read_options(int argc, char* argv[], options& chosen)
 int main(int argc, char* argv[])
 {
     options chosen;
-    try {
-        if (!read_options(argc, argv, chosen))
-            return 0;
-    } catch (const std::exception& error) {
-        std::cerr << "periodic_task: " << error.what() << "; see --help\n";
-        return 2;
-    }
-    try {
-        asio::io_context context;
-        shop cached(
-            context,
-            std::chrono::milliseconds(chosen.period),
-            static_cast<std::uint64_t>(chosen.refreshes)
-        );
-        bool interrupted = false;
-        asio::signal_set signals(context, SIGINT, SIGTERM);
-        signals.async_wait([&](error_code ec, int) {
-            if (ec)
-                return;
-            interrupted = true;
-            cached.close();
-        });
-        cached.on_end = [&] { signals.cancel(); };
-        const auto stop_at_error = [](std::exception_ptr error) {
-            if (error)
-                std::rethrow_exception(error);
-        };
-        for (int i = 0; i < 10; ++i)
-            asio::co_spawn(context, cached.read(), stop_at_error);
-        asio::co_spawn(context, cached.keep_fresh(), stop_at_error);
-        context.run();
-        cached.summarize();
-        if (interrupted)
-            return 130;
-        const bool good = cached.check();
-        std::printf("%s\n", good ? "Every refresh was on the grid." : "FAILED");
-        return good ? 0 : 1;
-    } catch (const std::exception& error) {
-        std::cerr << "periodic_task: " << error.what() << '\n';
-        return 1;
-    }
+    example::command_line line(
+        "periodic_task",
+        "refreshes a cache on a fixed grid.",
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C."
+    );
+    line.add("period", chosen.period, 10ms, 10s, "from one refresh to the next");
+    line.add("refreshes", chosen.refreshes, 1, 10'000, "when to end");
+    return example::run_example(line, argc, argv, [&] { return run(chosen); });
 }

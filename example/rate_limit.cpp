@@ -16,6 +16,8 @@
 //
 // Try `rate_limit`, `rate_limit --rate 50 --seconds 10`, and Ctrl-C.
 
+#include "common/options.hpp"
+
 #include <timewheel/repeating_timer.hpp>
 #include <timewheel/sleep.hpp>
 
@@ -25,7 +27,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/program_options.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -34,9 +35,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <iostream>
 #include <random>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -237,31 +236,40 @@ private:
 
 struct options
 {
-    int rate = 1000;
-    int seconds = 4;
+    std::int64_t rate = 1000;
+    std::int64_t seconds = 4;
 };
 
-bool read_options(int argc, char* argv[], options& chosen)
+int run(const options& chosen)
 {
-    namespace po = boost::program_options;
-    po::options_description all("rate_limit: a token bucket refilled by a timer\n\nOptions");
-    all.add_options()("help,h", "print this text")(
-        "rate", po::value(&chosen.rate)->default_value(chosen.rate), "requests a second, 10 to 5000"
-    )("seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "when to end, 2 to 3600");
-    po::variables_map given;
-    const po::positional_options_description none;
-    po::store(po::command_line_parser(argc, argv).options(all).positional(none).run(), given);
-    if (given.count("help") != 0) {
-        std::cout << all
-                  << "\nExit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C.\n";
-        return false;
-    }
-    po::notify(given);
-    if (chosen.rate < 10 || chosen.rate > 5000)
-        throw std::invalid_argument("--rate: it takes 10 to 5000 (requests a second)");
-    if (chosen.seconds < 2 || chosen.seconds > 3600)
-        throw std::invalid_argument("--seconds: it takes 2 to 3600");
-    return true;
+    asio::io_context context;
+    service limited(context, chosen.rate, chosen.seconds);
+    bool interrupted = false;
+    asio::signal_set signals(context, SIGINT, SIGTERM);
+    signals.async_wait([&](error_code ec, int) {
+        if (ec)
+            return;
+        interrupted = true;
+        limited.close();
+    });
+    const auto stop_at_error = [](std::exception_ptr error) {
+        if (error)
+            std::rethrow_exception(error);
+    };
+    constexpr unsigned clients = 20;
+    for (unsigned client = 0; client < clients; ++client)
+        asio::co_spawn(context, limited.ask(client, clients), stop_at_error);
+    asio::co_spawn(context, limited.fill(), stop_at_error);
+    asio::co_spawn(context, limited.watch(), [&](std::exception_ptr error) {
+        stop_at_error(error);
+        signals.cancel();
+    });
+    context.run();
+    if (interrupted)
+        return 130;
+    const bool good = limited.check();
+    std::printf("%s\n", good ? "The limit was kept, and used." : "FAILED");
+    return good ? 0 : 1;
 }
 
 }
@@ -269,44 +277,12 @@ bool read_options(int argc, char* argv[], options& chosen)
 int main(int argc, char* argv[])
 {
     options chosen;
-    try {
-        if (!read_options(argc, argv, chosen))
-            return 0;
-    } catch (const std::exception& error) {
-        std::cerr << "rate_limit: " << error.what() << "; see --help\n";
-        return 2;
-    }
-    try {
-        asio::io_context context;
-        service limited(context, chosen.rate, chosen.seconds);
-        bool interrupted = false;
-        asio::signal_set signals(context, SIGINT, SIGTERM);
-        signals.async_wait([&](error_code ec, int) {
-            if (ec)
-                return;
-            interrupted = true;
-            limited.close();
-        });
-        const auto stop_at_error = [](std::exception_ptr error) {
-            if (error)
-                std::rethrow_exception(error);
-        };
-        constexpr unsigned clients = 20;
-        for (unsigned client = 0; client < clients; ++client)
-            asio::co_spawn(context, limited.ask(client, clients), stop_at_error);
-        asio::co_spawn(context, limited.fill(), stop_at_error);
-        asio::co_spawn(context, limited.watch(), [&](std::exception_ptr error) {
-            stop_at_error(error);
-            signals.cancel();
-        });
-        context.run();
-        if (interrupted)
-            return 130;
-        const bool good = limited.check();
-        std::printf("%s\n", good ? "The limit was kept, and used." : "FAILED");
-        return good ? 0 : 1;
-    } catch (const std::exception& error) {
-        std::cerr << "rate_limit: " << error.what() << '\n';
-        return 1;
-    }
+    example::command_line line(
+        "rate_limit",
+        "a token bucket refilled by a timer.",
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C."
+    );
+    line.add("rate", chosen.rate, 10, 5000, "requests a second");
+    line.add("seconds", chosen.seconds, 2, 3600, "when to end");
+    return example::run_example(line, argc, argv, [&] { return run(chosen); });
 }

@@ -5,13 +5,13 @@
 #ifndef TIMEWHEEL_EXAMPLE_IDLE_SERVER_REPORT_HPP
 #define TIMEWHEEL_EXAMPLE_IDLE_SERVER_REPORT_HPP
 
+#include "../common/text.hpp"
 #include "clients.hpp"
 #include "delay_probe.hpp"
 #include "lateness.hpp"
 #include "options.hpp"
 #include "protocol.hpp"
 #include "server.hpp"
-#include "text.hpp"
 #include "timer_field.hpp"
 
 #include <timewheel.hpp>

@@ -5,16 +5,14 @@
 #ifndef TIMEWHEEL_EXAMPLE_IDLE_SERVER_STATUS_LINE_HPP
 #define TIMEWHEEL_EXAMPLE_IDLE_SERVER_STATUS_LINE_HPP
 
+#include "../common/live_line.hpp"
+#include "../common/text.hpp"
 #include "lateness.hpp"
-#include "text.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <string>
-
-#include <unistd.h>
 
 namespace example {
 
@@ -39,11 +37,6 @@ public:
         std::puts("  time   open   pending     fired   late ms p50   p99   max OS arms/s  phase");
     }
 
-    ~status_line() { finish(); }
-
-    status_line(const status_line&) = delete;
-    status_line& operator=(const status_line&) = delete;
-
     void update(const status& now, const char* phase)
     {
         const auto time = clock::now();
@@ -56,9 +49,8 @@ public:
             rate_arms_ = now.os_arms;
             rate_time_ = time;
         }
-        std::printf(
-            "%s%5.1fs %6zu %9s %9s %13s %5s %5s %9.0f  %s%s",
-            terminal_ ? "\r" : "",
+        line_.show(
+            "%5.1fs %6zu %9s %9s %13s %5s %5s %9.0f  %s",
             elapsed.count(),
             now.connections,
             grouped(now.pending).c_str(),
@@ -67,23 +59,17 @@ public:
             milliseconds(now.lateness.percentile(0.99)).c_str(),
             milliseconds(now.lateness.max()).c_str(),
             rate_,
-            phase,
-            terminal_ ? "\x1b[K" : "\n"
+            phase
         );
-        std::fflush(stdout);
-        next_ = time + (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(1));
+        next_ =
+            time + (line_.on_terminal() ? std::chrono::milliseconds(200) : std::chrono::seconds(1));
     }
 
     /// Leaves the last state where it is and goes on below.
-    void finish()
-    {
-        if (terminal_)
-            std::puts("");
-        terminal_ = false;
-    }
+    void finish() { line_.finish(); }
 
 private:
-    bool terminal_ = ::isatty(STDOUT_FILENO) == 1;
+    live_line line_;
     clock::time_point start_ = clock::now();
     clock::time_point next_ = start_;
     clock::time_point rate_time_ = start_;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
 
-#ifndef TIMEWHEEL_EXAMPLE_IDLE_SERVER_TEXT_HPP
-#define TIMEWHEEL_EXAMPLE_IDLE_SERVER_TEXT_HPP
+#ifndef TIMEWHEEL_EXAMPLE_COMMON_TEXT_HPP
+#define TIMEWHEEL_EXAMPLE_COMMON_TEXT_HPP
 
 #include <chrono>
 #include <cstddef>
