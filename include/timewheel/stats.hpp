@@ -33,6 +33,7 @@ public:
         const auto ns = static_cast<std::uint64_t>((std::max)(span.count(), std::int64_t{0}));
         ++parts_[part_of(ns)];
         ++count_;
+        sum_ += ns;
         max_ = (std::max)(max_, ns);
     }
 
@@ -40,6 +41,11 @@ public:
         @return The number of calls of `record`.
     */
     [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+    /** @brief Returns the sum of all spans.
+        @return Exactly that, modulo 2^64 ns.
+    */
+    [[nodiscard]] std::chrono::nanoseconds sum() const noexcept { return to_span(sum_); }
 
     /** @brief Returns the longest span.
         @return Exactly that, or zero if there was none.
@@ -111,6 +117,7 @@ private:
     // A count of nanoseconds has 63 bits.
     std::array<std::uint64_t, (63 - bits + 1) * per_power> parts_{};
     std::uint64_t count_ = 0;
+    std::uint64_t sum_ = 0;
     std::uint64_t max_ = 0;
 };
 
