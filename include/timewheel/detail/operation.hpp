@@ -58,7 +58,7 @@ public:
     // Takes an operation that is in no list any more, but may not have noticed.
     void push(operation& op, operation::state outcome) noexcept
     {
-        prefetch(&op);
+        prefetch_line(&op);
         if (fresh_size_ == fresh_.size())
             list_.push_back(take_fresh());
         fresh_[(first_fresh_ + fresh_size_) % fresh_.size()] = {&op, outcome};

@@ -8,7 +8,7 @@
 namespace timewheel::detail {
 
 // Has the processor fetch what is about to be written, while it goes on with something else.
-inline void prefetch([[maybe_unused]] const void* memory) noexcept
+inline void prefetch_line([[maybe_unused]] const void* memory) noexcept
 {
 #if defined(__GNUC__)
     __builtin_prefetch(memory, 1);

@@ -71,8 +71,8 @@ public:
     // Fetches what a wait is ended and started with.
     void prefetch() const noexcept
     {
-        detail::prefetch(&node_);
-        detail::prefetch(&driver_);
+        detail::prefetch_line(&node_);
+        detail::prefetch_line(&driver_);
     }
 
     // Starts a wait for the node, which is due at `tick` if nothing else waits for it.

@@ -41,7 +41,7 @@ std::size_t basic_waitable_timer<Clock, WaitTraits, Executor>::expires_after(
 {
     // To read the clock takes some of the time in which the timer comes into the cache.
     object_.prefetch();
-    detail::prefetch(&expiry_);
+    detail::prefetch_line(&expiry_);
     const time_point now = Clock::now();
     const std::size_t cancelled = cancel();
     set_expiry(now, from_now);
