@@ -79,14 +79,23 @@ void session::compare(
     const std::vector<subject>& subjects
 )
 {
+    for (const subject& subject : subjects)
+        subject.sample();
+    compare_fresh(workload, n, subjects);
+}
+
+void session::compare_fresh(
+    const std::string& workload,
+    std::size_t n,
+    const std::vector<subject>& subjects
+)
+{
     std::vector<std::vector<double>> samples(subjects.size());
-    for (std::size_t round = 0; round <= rounds; ++round) {
+    for (std::size_t round = 0; round != rounds; ++round) {
         for (std::size_t i = 0; i != subjects.size(); ++i) {
             // Back and forth, so that nobody always comes after the same one.
             const std::size_t turn = round % 2 == 0 ? i : subjects.size() - 1 - i;
-            const double sample = subjects[turn].sample();
-            if (round != 0)
-                samples[turn].push_back(sample);
+            samples[turn].push_back(subjects[turn].sample());
         }
     }
     for (std::size_t i = 0; i != subjects.size(); ++i)

@@ -54,6 +54,10 @@ public:
     /// Samples all subjects in turns, each once for warming up, and writes down the rest.
     void compare(const std::string& workload, std::size_t n, const std::vector<subject>& subjects);
 
+    /// The same for samples that make their timers anew, and so need no warming up.
+    void
+    compare_fresh(const std::string& workload, std::size_t n, const std::vector<subject>& subjects);
+
     /// Writes down what a benchmark has measured in its own way.
     void record(
         const std::string& workload,

@@ -125,6 +125,8 @@ void compare(session& session, const std::string& workload)
 void cancel_after(session& session)
 {
     compare<before_all_others, 1>(session, "cancel_after");
+    if (session.quick)
+        return;
     compare<before_all_others, polled_every>(session, "cancel_after_64_at_a_time");
     compare<after_all_others, 1>(session, "cancel_after_late");
     compare<after_all_others, polled_every>(session, "cancel_after_late_64_at_a_time");

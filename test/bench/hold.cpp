@@ -109,7 +109,7 @@ void hold(session& session)
 {
     const auto compare = [&](const std::string& workload, delays distribution) {
         for (const std::size_t n : session.sizes({1'000, 100'000, 1'000'000}))
-            session.compare(
+            session.compare_fresh(
                 workload,
                 n,
                 {{"asio", [&] { return sample<asio_timer>(n, distribution); }},

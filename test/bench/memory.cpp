@@ -50,6 +50,8 @@ void memory(session& session)
         };
         record("asio", bytes_per_timer<asio_timer>(n));
         record("wheel", bytes_per_timer<wheel_timer>(n));
+        if (session.quick)
+            continue;
         record("asio, executor type", bytes_per_timer<io_asio_timer>(n));
         record("wheel, executor type", bytes_per_timer<io_wheel_timer>(n));
         record("idle_timer", bytes_per_timer<idle_timer>(n));

@@ -48,6 +48,8 @@ template <order Order>
 void compare(session& session, const std::string& workload, std::vector<std::size_t> sizes)
 {
     for (const std::size_t n : session.sizes(std::move(sizes))) {
+        if (session.quick && n != 1'000 && n != 100'000 && n != 1'000'000)
+            continue;
         const auto sample = [&](auto& timers) {
             return [&] { return session.time(polled_every, [&] { timers.some(); }); };
         };

@@ -9,6 +9,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <thread>
@@ -75,19 +76,14 @@ public:
     }
 
 private:
-    void arm(Timer& timer)
+    static void arm(Timer& timer)
     {
-        timer.expires_after(1min + std::chrono::milliseconds(delays_.fetch_add(7'919) % 3'540'000));
+        thread_local random_numbers delays(42);
+        timer.expires_after(1min + std::chrono::milliseconds(delays.below(3'540'000)));
         timer.async_wait(local_counter());
     }
 
     asio::io_context context_{2};
-    static inline thread_local struct
-    {
-        std::uint64_t value = 42;
-
-        std::uint64_t fetch_add(std::uint64_t step) { return value += step; }
-    } delays_;
     std::array<std::vector<Timer>, 2> timers_;
 };
 
@@ -144,6 +140,8 @@ void threads(session& session)
             {{"asio", [&] { return asio.sample(); }}, {"wheel", [&] { return wheel.sample(); }}}
         );
     }
+    if (session.quick)
+        return;
     remote_thread<asio_timer> asio;
     remote_thread<wheel_timer> wheel;
     session.compare(
