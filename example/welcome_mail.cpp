@@ -223,7 +223,7 @@ public:
             grouped(stats.executed).c_str(),
             example::milliseconds(stats.lateness.percentile(0.5)).c_str(),
             example::milliseconds(stats.lateness.percentile(0.99)).c_str(),
-            example::milliseconds(stats.lateness.max()).c_str()
+            example::milliseconds(stats.lateness.longest()).c_str()
         );
     }
 
@@ -346,7 +346,7 @@ private:
             grouped(stats.failed + stats.threw + stats.timed_out).c_str(),
             example::milliseconds(stats.lateness.percentile(0.5)).c_str(),
             example::milliseconds(stats.lateness.percentile(0.99)).c_str(),
-            example::milliseconds(stats.lateness.max()).c_str()
+            example::milliseconds(stats.lateness.longest()).c_str()
         );
     }
 

@@ -43,7 +43,7 @@ json::object percentiles(const timewheel::duration_histogram& of)
         {"p50", milliseconds(of.percentile(0.5))},
         {"p90", milliseconds(of.percentile(0.9))},
         {"p99", milliseconds(of.percentile(0.99))},
-        {"max", milliseconds(of.max())}
+        {"max", milliseconds(of.longest())}
     };
 }
 

@@ -50,12 +50,12 @@ public:
     /** @brief Returns the longest span.
         @return Exactly that, or zero if there was none.
     */
-    [[nodiscard]] std::chrono::nanoseconds max() const noexcept { return to_span(max_); }
+    [[nodiscard]] std::chrono::nanoseconds longest() const noexcept { return to_span(max_); }
 
     /** @brief Returns a span that is not exceeded by a share of all.
         @param share From 0 to 1: 0.5 for the median, 0.99 for the 99th percentile; anything else
         counts as the nearer of the two.
-        @return The upper end of the part that holds it, at most `max()`; zero if nothing was counted.
+        @return The upper end of the part that holds it, at most `longest()`; zero if nothing was counted.
     */
     [[nodiscard]] std::chrono::nanoseconds percentile(double share) const noexcept
     {

@@ -6,6 +6,7 @@
 // library takes them away again, so it comes first.
 #include <pch.hpp>
 
+#include <deque>
 #include <random>
 
 #define min(a, b) a macro must not be called
