@@ -843,6 +843,7 @@ private:
     template <class Timer, class Handler, class Job>
     static void run_as_operation(
         const std::shared_ptr<core_type>& core,
+        const asio::any_io_executor& io,
         const schedule_type& schedule,
         error_code ec,
         data_type data,

@@ -273,6 +273,25 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_at_once)
     }
 }
 
+// Removed jobs that the workers have in their queue take no room there for ever.
+BOOST_AUTO_TEST_CASE(removed_jobs_do_not_pile_up_in_the_queue)
+{
+    auto w = make_wheel({.max_queued = 2});
+    watch(w);
+    int ran = 0;
+    for (int i = 0; i != 1000; ++i) {
+        const timer_id id = w.add(0s, [&] { ++ran; });
+        poll_wheel();
+        BOOST_TEST(w.remove(id) == remove_result::removed);
+    }
+    workers.restart();
+    BOOST_TEST(workers.poll() <= 2u);
+    BOOST_TEST(ran == 0);
+    w.add(0s, [&] { ++ran; });
+    poll();
+    BOOST_TEST(ran == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }

@@ -61,6 +61,7 @@ public:
 
     bool empty() const noexcept { return next_ == this; }
     list_link* front() const noexcept { return next_; }
+    list_link* back() const noexcept { return prev_; }
 
     void push_back(list_link& element) noexcept
     {

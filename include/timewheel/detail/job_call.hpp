@@ -136,8 +136,8 @@ void start_job(Job& job, Data& data, run_ticket<Clock> ticket)
     error_code ec;
     std::exception_ptr exception;
     if constexpr (is_job_awaitable<result>) {
-        const auto& executor = ticket.owner()->executor_of(ticket.run());
-        auto control = std::make_shared<coroutine_control>(executor);
+        auto control =
+            std::make_shared<coroutine_control>(ticket.owner()->executor_of(ticket.run()));
         ticket.run().slot = control->signal.slot();
         std::optional<result> awaitable;
         try {

@@ -54,11 +54,14 @@ struct job_settings
 
     A timer that comes due has a turn in the context of the driver, where its job is handed to the
     workers, or waits for room. All state is guarded by `mutex_`, which is never held while a job, an
-    observer or a handler is called, nor while a run is posted; the driver's mutex may be locked while
-    it is held. What a critical section leaves to be done outside is collected in an `aftermath`.
+    observer or a handler is called, nor while something is posted; the driver's mutex may be locked
+    while it is held. What a critical section leaves to be done outside is collected in an `aftermath`.
 
-    Tickets keep the core alive when the wheel is gone. It does not touch the driver any more then,
-    since the context may be gone, too.
+    What is posted to the workers is a slot: when its turn comes, it begins the run that is queued
+    first. So a run that is removed leaves a slot for the next one, and nothing piles up.
+
+    Slots and tickets keep the core alive when the wheel is gone. It does not touch the driver or the
+    executor of the wheel any more then, since the context may be gone, too.
 */
 template <class Clock, class WaitTraits>
 class job_core : public run_owner<Clock>,
@@ -85,9 +88,6 @@ public:
     job_core& operator=(const job_core&) = delete;
 
     virtual ~job_core();
-
-    const asio::any_io_executor& io_executor() const noexcept { return io_executor_; }
-    const asio::any_io_executor& workers() const noexcept { return workers_; }
 
     void start(error_code& ec);
 
@@ -149,14 +149,19 @@ private:
     // Marks that this thread is inside a job or an observer of the wheel.
     class inside_mark;
 
+    // What is posted to the workers.
+    class worker_slot;
+
+    // Pins a timer of whose run somebody is told; made with the mutex locked, and destroyed without.
+    class telling;
+
     void on_due(timer_type& timer) override;
     void on_destroyed(timer_type& timer) noexcept override;
     void on_timeout(run_type& run, bool called) override;
     std::stop_token stop_token(run_type& run) override;
-    void begin(run_ticket<Clock> ticket) override;
     void end(run_type& run, error_code ec, std::exception_ptr exception) override;
     void on_destroyed(run_type& run) noexcept override;
-    const asio::any_io_executor& executor_of(const run_type& run) const noexcept override;
+    asio::any_io_executor executor_of(const run_type& run) const noexcept override;
     void set_coroutine(run_type& run, std::shared_ptr<coroutine_control> coroutine) override;
     void pin(run_type& run, bool on) noexcept override;
 
@@ -175,8 +180,12 @@ private:
     void bury_if_dead(timer_type& timer, aftermath& after);
     void unpin(timer_type& timer, aftermath& after);
 
-    run_type* hand_over(timer_type& timer, time_point now);
+    void on_slot();
+    void on_slot_destroyed() noexcept;
+    run_type* make_run(timer_type& timer, time_point now);
+    void hand_over(timer_type& timer, time_point now, aftermath& after);
     void hand_over_waiting(time_point now, aftermath& after);
+    void take_from_queue(run_type& run);
     void begin_run(run_type& run, time_point now);
     void start_job_of(timer_type& timer, run_ticket<Clock> ticket);
     void withdraw(run_type& run, aftermath& after);
@@ -190,8 +199,8 @@ private:
     void count(job_outcome outcome) noexcept;
     static void
     set_unbegun(record_type&, time_point now, job_outcome outcome, error_code ec) noexcept;
-    static void
-    set_ended(run_type&, time_point now, error_code ec, const std::exception_ptr&) noexcept;
+    void set_ended(run_type&, time_point now, error_code ec, const std::exception_ptr&)
+        const noexcept;
     record_type give_up(const timer_type&, time_point now, job_outcome outcome, error_code ec);
     bool tells(const timer_type& timer) const noexcept;
     bool catches(const timer_type& timer) const noexcept;
@@ -199,9 +208,9 @@ private:
     static run_type* find_run(const timer_type& timer, Predicate wanted);
     static run_type* find_queued(const timer_type& timer);
     static run_type* find_untold(const timer_type& timer);
-    void pin_to_tell(timer_type& timer);
     void tell(timer_type& timer, const record_type& record);
-    void tell_pinned(timer_type& timer, const record_type& record);
+    void end_telling(timer_type& timer, lock_type& lock);
+    void emit(stop_signal& signal) const;
 
     remove_result remove(timer_type& timer, bool cancel_running, lock_type& lock, aftermath& after);
     void tell_to_stop(timer_type& timer, lock_type& lock);
@@ -212,7 +221,7 @@ private:
     static constexpr std::size_t most_free_runs = 256;
     static constexpr std::size_t large_index = 4096; // gives its memory back when it is empty
 
-    const asio::any_io_executor io_executor_;
+    asio::any_io_executor io_executor_; // none after detach
     const asio::any_io_executor workers_;
     const job_settings<Clock> settings_;
     const tick_math<Clock> math_;
@@ -223,9 +232,11 @@ private:
     lifecycle phase_ = lifecycle::fresh;
     bool is_detached_ = false;
     boost::unordered_flat_map<std::uint64_t, timer_type*> index_;
-    list_anchor live_;    // all timers, until stop() has come to them
-    list_anchor stopped_; // the others
-    list_anchor waiting_; // timers that are due and wait for room
+    list_anchor live_;      // all timers, until stop() has come to them
+    list_anchor stopped_;   // the others
+    list_anchor waiting_;   // timers that are due and wait for room
+    list_anchor queue_;     // runs that the workers will begin
+    std::size_t slots_ = 0; // posted, or about to be
     wheel_stats stats_;
     std::size_t in_flight_ = 0; // runs that are queued, running or being told of
     std::optional<tracked_executor<asio::any_io_executor>> work_; // while something is in flight

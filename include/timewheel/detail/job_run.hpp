@@ -71,12 +71,20 @@ private:
     job_run<Clock>& run_;
 };
 
+// Links the runs of a timer.
+class run_link : public list_link
+{};
+
+// Links the runs that wait for the workers.
+class queue_link : public list_link
+{};
+
 /*  A run of a job, from when it is handed to the workers until its end. Guarded by the wheel's mutex,
-    but for what the job itself reads. It is referred to by who will begin or end it, and by its
-    timeout while that is armed.
+    but for what the job itself reads. It is referred to by its timer, and by its timeout while that
+    is armed.
 */
 template <class Clock>
-class job_run final : public basic_job_context<Clock>, public list_link
+class job_run final : public basic_job_context<Clock>, public run_link, public queue_link
 {
 public:
     using record_type = basic_job_record<Clock>;
@@ -87,8 +95,7 @@ public:
     {
         queued,
         running,
-        ended,
-        withdrawn // does not belong to its timer any more, which may be gone
+        ended
     };
 
     enum class stop_reason : std::uint8_t
@@ -124,12 +131,12 @@ public:
     std::atomic<stop_reason> stop{stop_reason::none}; // read by the job without the mutex
     bool has_timeout = false;                         // armed, or on its way from the driver
     bool timeout_pins_timer = false;                  // since it could not be disarmed
-    std::uint32_t references = 0;                     // the ticket, the timeout
+    std::uint32_t references = 0;                     // the timer, the timeout, a pin
     stop_signal signal;
     asio::cancellation_slot slot; // the coroutine's
     run_timeout<Clock> timeout;
-    bool is_inline = false;  // does not run on the workers
-    job_run* next = nullptr; // of those that are to be posted, or are free
+    bool is_inline = false;       // does not run on the workers
+    job_run* next_free = nullptr; // of those that may be used again
 };
 
 }

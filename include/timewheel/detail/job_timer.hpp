@@ -132,10 +132,17 @@ public:
         , sink_(sink)
     {}
 
-    virtual ~job_timer() = default;
+    virtual ~job_timer()
+    {
+        while (waiters) // one by one, since there may be many
+            waiters = std::move(waiters->next);
+    }
 
-    // Begins the job; it ends by the ticket. Called without the mutex, as the next two.
+    // Begins the job; it ends by the ticket. Called without the mutex, as the next three.
     virtual void start(run_ticket<Clock> ticket) = 0;
+
+    // Keeps for on_end() how a run ended; before anybody is told.
+    virtual void keep([[maybe_unused]] const record_type& record) {}
 
     // Tells who wants to know how a run ended. May throw what an observer throws.
     virtual void report(const record_type& record) = 0;
@@ -193,6 +200,7 @@ public:
     bool is_removed = false; // or stopped: not over by itself
     bool is_told = false;    // on_end() was called
     std::uint32_t pins = 0;
+    std::uint32_t telling = 0; // the pins that are for somebody who is told of a run
     std::uint32_t running = 0;
     std::uint64_t begun = 0;
     list_anchor runs; // queued and running

@@ -23,9 +23,6 @@ class run_owner : public job_sink<Clock>
 public:
     using job_sink<Clock>::on_destroyed;
 
-    // The workers have come to it: begins the job, or drops the ticket if that is not wanted any more.
-    virtual void begin(run_ticket<Clock> ticket) = 0;
-
     // The job is over.
     virtual void end(job_run<Clock>& run, error_code ec, std::exception_ptr exception) = 0;
 
@@ -33,7 +30,7 @@ public:
     virtual void on_destroyed(job_run<Clock>& run) noexcept = 0;
 
     // The executor that the job runs on.
-    virtual const asio::any_io_executor& executor_of(const job_run<Clock>& run) const noexcept = 0;
+    virtual asio::any_io_executor executor_of(const job_run<Clock>& run) const noexcept = 0;
 
     // Lets the run be told to stop by a signal. To be called when its coroutine has been started,
     // between two calls of pin(): the coroutine may be over by then.
@@ -46,8 +43,8 @@ protected:
     ~run_owner() = default;
 };
 
-// The right to begin or to end a run, which happens exactly once, if only when the ticket is dropped
-// because an executor was destroyed.
+// The right to end a run that has begun, which happens exactly once, if only when the ticket is dropped
+// because the executor of its coroutine was destroyed.
 template <class Clock>
 class run_ticket
 {
@@ -74,12 +71,6 @@ public:
 
     job_run<Clock>& run() const noexcept { return *run_; }
     const std::shared_ptr<owner_type>& owner() const noexcept { return owner_; }
-
-    void begin() &&
-    {
-        owner_type& owner = *owner_;
-        owner.begin(std::move(*this));
-    }
 
     void end(error_code ec, std::exception_ptr exception) &&
     {

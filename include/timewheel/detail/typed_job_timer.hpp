@@ -177,11 +177,7 @@ public:
 
     bool reports_to_user() const noexcept override { return true; }
 
-    void report(const basic_job_record<Clock>& record) override
-    {
-        record_ = record;
-        own_job_timer<T, Clock, Job>::report(record);
-    }
+    void keep(const basic_job_record<Clock>& record) override { record_ = record; }
 
     void on_end(error_code ec) override
     {
@@ -192,12 +188,12 @@ public:
         basic_job_record<Clock> record = this->record();
         record.started_at = record.finished_at = Clock::now();
         record.outcome = job_outcome::cancelled;
-        record.error = ec;
+        record.error = ec ? ec : asio::error::operation_aborted; // an executor was destroyed
         // The wheel is gone and the job is running: the data is in use.
         if (this->begun != 0)
-            handler_.post(ec, make_event<event_type>(record, data_of<T>()));
+            handler_.post(record.error, make_event<event_type>(record, data_of<T>()));
         else
-            handler_.post(ec, make_event<event_type>(record, std::move(this->data_)));
+            handler_.post(record.error, make_event<event_type>(record, std::move(this->data_)));
     }
 
 private:

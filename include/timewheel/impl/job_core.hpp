@@ -15,13 +15,29 @@
 
 namespace timewheel::detail {
 
-// What is posted to the workers.
-template <class Clock>
-struct queued_job
+template <class Clock, class WaitTraits>
+class job_core<Clock, WaitTraits>::worker_slot
 {
-    run_ticket<Clock> ticket;
+public:
+    explicit worker_slot(std::shared_ptr<job_core> core) noexcept : core_(std::move(core)) {}
 
-    void operator()() { std::move(ticket).begin(); }
+    worker_slot(worker_slot&& other) noexcept = default;
+    worker_slot& operator=(worker_slot&&) = delete;
+
+    ~worker_slot()
+    {
+        if (core_)
+            core_->on_slot_destroyed();
+    }
+
+    void operator()()
+    {
+        const std::shared_ptr<job_core> core = std::move(core_);
+        core->on_slot();
+    }
+
+private:
+    std::shared_ptr<job_core> core_;
 };
 
 template <class Clock, class WaitTraits>
@@ -36,19 +52,13 @@ public:
     // If something could not be posted, the rest ends here.
     ~aftermath()
     {
-        while (runs_)
-            run_ticket<Clock>(core_.shared_from_this(), *pop_run());
+        for (; slots_ != 0; --slots_)
+            core_.on_slot_destroyed();
         while (!dead_.empty())
             delete pop_dead();
     }
 
-    void post(run_type& run) noexcept
-    {
-        *runs_end_ = &run;
-        runs_end_ = &run.next;
-        run.next = nullptr;
-    }
-
+    void post_slot() noexcept { ++slots_; }
     void bury(timer_type& timer) noexcept { dead_.push_back(static_cast<operation&>(timer)); }
     void close(std::vector<closer>& closers) noexcept { closers_.swap(closers); }
     void keep(std::shared_ptr<job_core> core) noexcept { kept_ = std::move(core); }
@@ -56,9 +66,9 @@ public:
     // `ec`: what those are told that waited for something else to end.
     void perform(error_code ec = {})
     {
-        while (runs_) {
-            run_ticket<Clock> ticket(core_.shared_from_this(), *pop_run());
-            asio::post(core_.workers_, queued_job<Clock>{std::move(ticket)});
+        while (slots_ != 0) {
+            --slots_;
+            asio::post(core_.workers_, worker_slot(core_.shared_from_this()));
         }
         while (!dead_.empty()) {
             const std::unique_ptr<timer_type> timer(pop_dead());
@@ -78,15 +88,6 @@ public:
     }
 
 private:
-    run_type* pop_run() noexcept
-    {
-        run_type* const run = runs_;
-        runs_ = run->next;
-        if (!runs_)
-            runs_end_ = &runs_;
-        return run;
-    }
-
     timer_type* pop_dead() noexcept
     {
         return &static_cast<timer_type&>(
@@ -95,8 +96,7 @@ private:
     }
 
     job_core& core_;
-    run_type* runs_ = nullptr;
-    run_type** runs_end_ = &runs_;
+    std::size_t slots_ = 0;
     list_anchor dead_;
     std::vector<closer> closers_;
     std::shared_ptr<job_core> kept_;
@@ -133,6 +133,38 @@ private:
 };
 
 template <class Clock, class WaitTraits>
+class job_core<Clock, WaitTraits>::telling
+{
+public:
+    telling(job_core& core, timer_type& timer) : core_(core), timer_(timer)
+    {
+        core_.enter_flight();
+        ++timer_.pins;
+        ++timer_.telling;
+    }
+
+    telling(const telling&) = delete;
+    telling& operator=(const telling&) = delete;
+
+    ~telling()
+    {
+        aftermath after(core_);
+        lock_type lock(core_.mutex_);
+        core_.leave_flight(after);
+        core_.end_telling(timer_, lock);
+        core_.unpin(timer_, after);
+        lock.unlock();
+        after.perform();
+    }
+
+    void tell(const record_type& record) const { core_.tell(timer_, record); }
+
+private:
+    job_core& core_;
+    timer_type& timer_;
+};
+
+template <class Clock, class WaitTraits>
 job_core<Clock, WaitTraits>::job_core(
     const asio::any_io_executor& io_executor,
     const asio::any_io_executor& workers,
@@ -149,7 +181,7 @@ template <class Clock, class WaitTraits>
 job_core<Clock, WaitTraits>::~job_core()
 {
     while (free_runs_)
-        delete std::exchange(free_runs_, free_runs_->next);
+        delete std::exchange(free_runs_, free_runs_->next_free);
 }
 
 template <class Clock, class WaitTraits>
@@ -258,17 +290,19 @@ void job_core<Clock, WaitTraits>::cancel_wait(timer_id id, std::uint64_t key)
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::detach() noexcept
 {
+    asio::any_io_executor executor;
     aftermath after(*this);
     lock_type lock(mutex_);
     phase_ = lifecycle::closed;
     stop_all(lock, false, after);
-    // What is left has a running job, or is on its way from the driver. Nobody is told of it later.
+    // What is left has a running job, or is on its way from the driver. Nobody is told of it later,
+    // but who is being told goes on.
     while (!stopped_.empty()) {
         auto& timer = static_cast<timer_type&>(static_cast<live_link&>(stopped_.pop_front()));
         live_.push_back(static_cast<live_link&>(timer));
         for (list_link* each = timer.runs.front(); each != &timer.runs; each = each->next())
-            disarm_timeout(static_cast<run_type&>(*each), timer);
-        if (std::exchange(timer.is_told, true))
+            disarm_timeout(static_cast<run_type&>(static_cast<run_link&>(*each)), timer);
+        if (timer.telling != 0 || std::exchange(timer.is_told, true))
             continue;
         ++timer.pins;
         lock.unlock();
@@ -277,6 +311,7 @@ void job_core<Clock, WaitTraits>::detach() noexcept
         unpin(timer, after);
     }
     is_detached_ = true;
+    executor.swap(io_executor_);
     work_.reset();
     after.close(closers_);
     if (!index_.empty())
@@ -334,17 +369,20 @@ void job_core<Clock, WaitTraits>::async_remove(
 )
 {
     using waiter_type = typename timer_type::waiter;
+    std::unique_ptr<waiter_type> waiter(
+        new waiter_type{key, std::move(handler), remove_result::unknown, nullptr}
+    );
     aftermath after(*this);
     lock_type lock(mutex_);
     const error_code ec = state_error();
     timer_type* const timer = ec ? nullptr : find(id);
     if (!timer) {
         lock.unlock();
-        return handler.post(ec, remove_result::unknown);
+        return waiter->handler.post(ec, remove_result::unknown);
     }
-    const remove_result result = remove(*timer, cancel_running, lock, after);
-    timer->waiters.reset(new waiter_type{key, std::move(handler), result, std::move(timer->waiters)}
-    );
+    waiter->result = remove(*timer, cancel_running, lock, after);
+    waiter->next = std::move(timer->waiters);
+    timer->waiters = std::move(waiter);
     unpin(*timer, after);
     lock.unlock();
     after.perform();
@@ -399,6 +437,7 @@ void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
     run_type* begun = nullptr;
     std::optional<record_type> unbegun;
     aftermath after(*this);
+    std::optional<telling> told;
     lock_type lock(mutex_);
     timer.where = place::none;
     if (timer.is_over) {
@@ -410,32 +449,31 @@ void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
         unbegun = give_up(timer, now, job_outcome::skipped, {});
         schedule_next(timer, now);
     } else if (has_room() && waiting_.empty()) {
-        if (run_type* const run = hand_over(timer, now))
-            after.post(*run);
+        hand_over(timer, now, after);
     } else if (settings_.policy == backpressure::block) {
         timer.where = place::queue;
         waiting_.push_back(static_cast<operation&>(timer));
+        hand_over_waiting(now, after); // there is room if the workers have lost what was queued
     } else if (settings_.policy == backpressure::drop) {
         unbegun = give_up(timer, now, job_outcome::dropped, error::queue_full);
         schedule_next(timer, now);
     } else {
-        begun = hand_over(timer, now);
+        begun = make_run(timer, now);
         if (begun) {
             begun->is_inline = true;
             begin_run(*begun, now);
         }
     }
-    const bool is_told = unbegun && tells(timer);
-    if (is_told)
-        pin_to_tell(timer);
+    if (unbegun && tells(timer))
+        told.emplace(*this, timer);
     else if (!begun)
         bury_if_dead(timer, after);
     lock.unlock();
-    if (is_told)
-        tell_pinned(timer, *unbegun);
+    after.perform();
+    if (told)
+        told->tell(*unbegun);
     else if (begun)
         start_job_of(timer, run_ticket<Clock>(alive, *begun));
-    after.perform();
 }
 
 // The context is shut down, so nobody is told.
@@ -467,9 +505,10 @@ void job_core<Clock, WaitTraits>::on_timeout(run_type& run, bool called)
         signal = run.signal;
     }
     release(run);
+    const auto alive = this->shared_from_this();
     lock.unlock();
-    signal.emit();
     after.perform();
+    emit(signal);
 }
 
 template <class Clock, class WaitTraits>
@@ -490,22 +529,47 @@ std::stop_token job_core<Clock, WaitTraits>::stop_token(run_type& run)
     return run.signal.source.get_token();
 }
 
-// The turn of a run, on the workers.
+// The turn of a slot, on the workers.
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::begin(run_ticket<Clock> ticket)
+void job_core<Clock, WaitTraits>::on_slot()
 {
     const time_point now = Clock::now();
-    run_type& run = ticket.run();
     aftermath after(*this);
     lock_type lock(mutex_);
-    if (run.phase == run_state::withdrawn)
+    --slots_;
+    if (queue_.empty())
         return;
+    auto& run = static_cast<run_type&>(static_cast<queue_link&>(*queue_.front()));
     timer_type& timer = *run.timer;
+    take_from_queue(run);
     begin_run(run, now);
     hand_over_waiting(now, after);
+    run_ticket<Clock> ticket(this->shared_from_this(), run);
     lock.unlock();
     after.perform();
     start_job_of(timer, std::move(ticket));
+}
+
+// The workers' context was destroyed, or is out of memory: of what is queued, the last run is
+// cancelled, and nobody is told. What waits for room goes on waiting.
+template <class Clock, class WaitTraits>
+void job_core<Clock, WaitTraits>::on_slot_destroyed() noexcept
+{
+    aftermath after(*this);
+    lock_type lock(mutex_);
+    --slots_;
+    while (stats_.queued > slots_) {
+        auto& run = static_cast<run_type&>(static_cast<queue_link&>(*queue_.back()));
+        timer_type& timer = *run.timer;
+        withdraw(run, after);
+        ++stats_.cancelled;
+        if (timer.where == place::none && timer.schedule.has_fixed_delay())
+            timer.is_over = true;
+        timer.is_removed = timer.is_removed || timer.is_over;
+        bury_if_dead(timer, after);
+    }
+    lock.unlock();
+    after.perform();
 }
 
 template <class Clock, class WaitTraits>
@@ -513,6 +577,7 @@ void job_core<Clock, WaitTraits>::end(run_type& run, error_code ec, std::excepti
 {
     const time_point now = Clock::now();
     aftermath after(*this);
+    std::optional<telling> told;
     lock_type lock(mutex_);
     timer_type& timer = *run.timer;
     set_ended(run, now, ec, exception);
@@ -523,58 +588,52 @@ void job_core<Clock, WaitTraits>::end(run_type& run, error_code ec, std::excepti
     if (!timer.is_over && timer.schedule.has_fixed_delay())
         schedule_next(timer, now);
     hand_over_waiting(now, after);
-    const bool is_told = tells(timer);
-    const bool is_caught = catches(timer);
-    std::optional<record_type> record;
-    if (is_told) {
+    // What a job throws when it was told to stop is how it stops.
+    const bool leaves = run.record.outcome == job_outcome::threw && !catches(timer);
+    record_type record;
+    if (tells(timer)) {
         record = std::move(run.record);
-        pin_to_tell(timer);
+        told.emplace(*this, timer);
     }
     release(run);
     leave_flight(after);
     bury_if_dead(timer, after);
     lock.unlock();
-    if (is_told)
-        tell_pinned(timer, *record);
     after.perform();
-    if (exception && !is_caught)
+    if (told)
+        told->tell(record);
+    if (leaves)
         std::rethrow_exception(exception);
 }
 
-// The workers' context was destroyed, or is out of memory: the run ends without anybody being told.
+// The context of the coroutine was destroyed: the run ends without anybody being told.
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::on_destroyed(run_type& run) noexcept
 {
     aftermath after(*this);
     lock_type lock(mutex_);
-    if (run.phase != run_state::withdrawn) {
-        timer_type& timer = *run.timer;
-        if (run.phase == run_state::queued) {
-            --stats_.queued;
-        } else {
-            --stats_.running;
-            --timer.running;
-        }
-        run.phase = run_state::ended;
-        ++stats_.cancelled;
-        leave(timer, run);
-        if (timer.where == place::none && timer.schedule.has_fixed_delay())
-            timer.is_over = true;
-        timer.is_removed = timer.is_removed || timer.is_over;
-        hand_over_waiting(Clock::now(), after);
-        leave_flight(after);
-        bury_if_dead(timer, after);
-    }
+    timer_type& timer = *run.timer;
+    --stats_.running;
+    --timer.running;
+    run.phase = run_state::ended;
+    ++stats_.cancelled;
+    leave(timer, run);
+    if (timer.where == place::none && timer.schedule.has_fixed_delay())
+        timer.is_over = true;
+    timer.is_removed = timer.is_removed || timer.is_over;
+    hand_over_waiting(Clock::now(), after);
     release(run);
+    leave_flight(after);
+    bury_if_dead(timer, after);
     lock.unlock();
     after.perform();
 }
 
 template <class Clock, class WaitTraits>
-const asio::any_io_executor& job_core<Clock, WaitTraits>::executor_of(const run_type& run
-) const noexcept
+asio::any_io_executor job_core<Clock, WaitTraits>::executor_of(const run_type& run) const noexcept
 {
-    return run.is_inline ? io_executor_ : workers_;
+    const lock_type lock(mutex_);
+    return run.is_inline && !is_detached_ ? io_executor_ : workers_;
 }
 
 template <class Clock, class WaitTraits>
@@ -666,10 +725,10 @@ bool job_core<Clock, WaitTraits>::take_out(timer_type& timer)
     return true;
 }
 
-// Makes a run of a waiting timer, which the caller posts or begins. Without memory for one, the job is
-// dropped and nobody is told.
+// Makes a run of a waiting timer, which the caller queues or begins. Without memory for one, the job
+// is dropped and nobody is told.
 template <class Clock, class WaitTraits>
-auto job_core<Clock, WaitTraits>::hand_over(timer_type& timer, time_point now) -> run_type*
+auto job_core<Clock, WaitTraits>::make_run(timer_type& timer, time_point now) -> run_type*
 {
     run_type* const run = take_run();
     if (!run) {
@@ -678,9 +737,8 @@ auto job_core<Clock, WaitTraits>::hand_over(timer_type& timer, time_point now) -
         return nullptr;
     }
     run->reset(timer);
-    timer.runs.push_back(*run);
+    timer.runs.push_back(static_cast<run_link&>(*run));
     --stats_.pending;
-    ++stats_.queued;
     enter_flight();
     timer.schedule.count_run();
     if (timer.schedule.is_over())
@@ -690,16 +748,35 @@ auto job_core<Clock, WaitTraits>::hand_over(timer_type& timer, time_point now) -
     return run;
 }
 
+// Queues a run of a waiting timer for the workers.
+template <class Clock, class WaitTraits>
+void job_core<Clock, WaitTraits>::hand_over(timer_type& timer, time_point now, aftermath& after)
+{
+    run_type* const run = make_run(timer, now);
+    if (!run)
+        return;
+    queue_.push_back(static_cast<queue_link&>(*run));
+    if (++stats_.queued > slots_) {
+        ++slots_;
+        after.post_slot();
+    }
+}
+
+template <class Clock, class WaitTraits>
+void job_core<Clock, WaitTraits>::take_from_queue(run_type& run)
+{
+    static_cast<queue_link&>(run).unlink();
+    --stats_.queued;
+}
+
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::hand_over_waiting(time_point now, aftermath& after)
 {
     while (!waiting_.empty() && has_room()) {
         timer_type& timer = timer_type::of(static_cast<operation&>(waiting_.pop_front()));
         timer.where = place::none;
-        if (run_type* const run = hand_over(timer, now))
-            after.post(*run);
-        else
-            bury_if_dead(timer, after);
+        hand_over(timer, now, after);
+        bury_if_dead(timer, after);
     }
 }
 
@@ -710,7 +787,6 @@ void job_core<Clock, WaitTraits>::begin_run(run_type& run, time_point now)
     run.record.started_at = now;
     run.record.lateness = lateness_of<Clock>(run.record.scheduled_for, now);
     stats_.lateness.record(saturated_ceil<std::chrono::nanoseconds>(run.record.lateness));
-    --stats_.queued;
     ++stats_.running;
     ++stats_.executed;
     ++run.timer->running;
@@ -722,14 +798,13 @@ void job_core<Clock, WaitTraits>::begin_run(run_type& run, time_point now)
     driver_.arm(run.timeout, tick_of(saturated_add<Clock>(now, settings_.run_timeout)));
 }
 
-// Takes a queued run from its timer. It is freed when the workers come to it.
+// Takes a queued run from its timer; the caller counts it.
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::withdraw(run_type& run, aftermath& after)
 {
-    run.unlink();
-    run.phase = run_state::withdrawn;
-    run.timer = nullptr;
-    --stats_.queued;
+    take_from_queue(run);
+    static_cast<run_link&>(run).unlink();
+    release(run);
     leave_flight(after);
 }
 
@@ -737,7 +812,7 @@ void job_core<Clock, WaitTraits>::withdraw(run_type& run, aftermath& after)
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::leave(timer_type& timer, run_type& run)
 {
-    run.unlink();
+    static_cast<run_link&>(run).unlink();
     disarm_timeout(run, timer);
 }
 
@@ -802,7 +877,7 @@ auto job_core<Clock, WaitTraits>::take_run() noexcept -> run_type*
     if (!free_runs_)
         return new (std::nothrow) run_type(*this);
     --free_run_count_;
-    return std::exchange(free_runs_, free_runs_->next);
+    return std::exchange(free_runs_, free_runs_->next_free);
 }
 
 template <class Clock, class WaitTraits>
@@ -815,7 +890,7 @@ void job_core<Clock, WaitTraits>::release(run_type& run) noexcept
         return;
     }
     run.clear();
-    run.next = std::exchange(free_runs_, &run);
+    run.next_free = std::exchange(free_runs_, &run);
     ++free_run_count_;
 }
 
@@ -869,14 +944,16 @@ void job_core<Clock, WaitTraits>::set_ended(
     time_point now,
     error_code ec,
     const std::exception_ptr& exception
-) noexcept
+) const noexcept
 {
     run.phase = run_state::ended;
     record_type& record = run.record;
     record.finished_at = now;
     record.duration = lateness_of<Clock>(record.started_at, now);
     record.exception = exception;
-    if (run.stop == stop_reason::timed_out) {
+    // A run may have been over before anybody could look at its timeout.
+    const bool is_late = run.stop == stop_reason::none && record.duration > settings_.run_timeout;
+    if (run.stop == stop_reason::timed_out || is_late) {
         record.outcome = job_outcome::timed_out;
         record.error = error::timed_out;
     } else if (!ec && !exception) {
@@ -912,7 +989,7 @@ template <class Predicate>
 auto job_core<Clock, WaitTraits>::find_run(const timer_type& timer, Predicate wanted) -> run_type*
 {
     for (list_link* each = timer.runs.front(); each != &timer.runs; each = each->next()) {
-        auto& run = static_cast<run_type&>(*each);
+        auto& run = static_cast<run_type&>(static_cast<run_link&>(*each));
         if (wanted(run))
             return &run;
     }
@@ -935,46 +1012,38 @@ auto job_core<Clock, WaitTraits>::find_untold(const timer_type& timer) -> run_ty
 }
 
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::pin_to_tell(timer_type& timer)
-{
-    ++timer.pins;
-    enter_flight();
-}
-
-template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::tell(timer_type& timer, const record_type& record)
 {
     const inside_mark inside(*this);
+    timer.keep(record);
     if (record.error == error::no_job && settings_.logger)
         settings_.logger(
             "timewheel: timer " + std::to_string(static_cast<std::uint64_t>(record.id)) +
             " came due without a job, and the wheel has no default job; it is removed"
         );
-    if (record.exception && settings_.on_error)
+    if (record.outcome == job_outcome::threw && settings_.on_error)
         settings_.on_error(record.id, record.exception);
     timer.report(record);
 }
 
+// If the wheel was destroyed meanwhile and another run goes on, who waits for that is told now.
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::tell_pinned(timer_type& timer, const record_type& record)
+void job_core<Clock, WaitTraits>::end_telling(timer_type& timer, lock_type& lock)
 {
-    struct unpinned
-    {
-        job_core& core;
-        timer_type& timer;
+    if (--timer.telling != 0 || !is_detached_ || timer.runs.empty() ||
+        std::exchange(timer.is_told, true))
+        return;
+    lock.unlock();
+    aftermath::finish(timer, asio::error::operation_aborted);
+    lock.lock();
+}
 
-        ~unpinned()
-        {
-            aftermath after(core);
-            lock_type lock(core.mutex_);
-            core.leave_flight(after);
-            core.unpin(timer, after);
-            lock.unlock();
-            after.perform();
-        }
-    };
-    const unpinned at_end{*this, timer};
-    tell(timer, record);
+// Stop callbacks are a user's, too.
+template <class Clock, class WaitTraits>
+void job_core<Clock, WaitTraits>::emit(stop_signal& signal) const
+{
+    const inside_mark inside(*this);
+    signal.emit();
 }
 
 template <class Clock, class WaitTraits>
@@ -1024,7 +1093,7 @@ void job_core<Clock, WaitTraits>::tell_to_stop(timer_type& timer, lock_type& loc
         run->stop = stop_reason::told;
         stop_signal signal = run->signal;
         lock.unlock();
-        signal.emit();
+        emit(signal);
         lock.lock();
     }
 }
@@ -1042,6 +1111,7 @@ job_core<Clock, WaitTraits>::stop_all(lock_type& lock, bool is_told, aftermath& 
         const auto told = [&](const record_type& record) {
             if (!is_told || !tells(timer))
                 return;
+            ++timer.telling;
             lock.unlock();
             try {
                 tell(timer, record);
@@ -1050,6 +1120,7 @@ job_core<Clock, WaitTraits>::stop_all(lock_type& lock, bool is_told, aftermath& 
                     first = std::current_exception();
             }
             lock.lock();
+            end_telling(timer, lock);
         };
         stop_timer(timer, after, told);
         tell_to_stop(timer, lock);

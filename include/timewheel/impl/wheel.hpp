@@ -103,8 +103,8 @@ template <class T, class Clock, class WaitTraits, class Executor>
 template <asio::completion_token_for<void(error_code)> CompletionToken>
 auto basic_wheel<T, Clock, WaitTraits, Executor>::async_close(CompletionToken&& token)
 {
-    const auto start = [core = core_](auto handler) {
-        typename core_type::close_handler waiting(std::move(handler), core->io_executor());
+    const auto start = [core = core_, io = asio::any_io_executor(executor_)](auto handler) {
+        typename core_type::close_handler waiting(std::move(handler), io);
         const std::uint64_t key = core->new_key();
         detail::cancel_by_signal(waiting.handler(), core, [key](core_type& from) {
             from.cancel_wait(key);
@@ -157,8 +157,10 @@ auto basic_wheel<T, Clock, WaitTraits, Executor>::remove_and_wait(
     CompletionToken& token
 )
 {
-    const auto start = [core = core_](auto handler, timer_id timer, bool cancels) {
-        typename core_type::removal_handler waiting(std::move(handler), core->io_executor());
+    const auto start = [core = core_, io = asio::any_io_executor(executor_)](
+                           auto handler, timer_id timer, bool cancels
+                       ) {
+        typename core_type::removal_handler waiting(std::move(handler), io);
         const std::uint64_t key = core->new_key();
         detail::cancel_by_signal(waiting.handler(), core, [timer, key](core_type& from) {
             from.cancel_wait(timer, key);
@@ -175,6 +177,7 @@ template <class T, class Clock, class WaitTraits, class Executor>
 template <class Timer, class Handler, class Job>
 void basic_wheel<T, Clock, WaitTraits, Executor>::run_as_operation(
     const std::shared_ptr<core_type>& core,
+    const asio::any_io_executor& io,
     const schedule_type& schedule,
     error_code ec,
     data_type data,
@@ -182,7 +185,7 @@ void basic_wheel<T, Clock, WaitTraits, Executor>::run_as_operation(
     Handler handler
 )
 {
-    typename Timer::handler_type completion(std::move(handler), core->io_executor());
+    typename Timer::handler_type completion(std::move(handler), io);
     const timer_id id = detail::new_timer_id();
     // Before anything can complete: the slot is the handler's by then.
     detail::cancel_by_signal(completion.handler(), core, [id](core_type& from) {
@@ -215,11 +218,13 @@ auto basic_wheel<T, Clock, WaitTraits, Executor>::run_after(
         "timewheel: the data of a wheel must be default-constructible for async_run_after"
     );
     using timer_type = detail::run_after_timer<T, Clock, Job>;
-    const auto start = [core = core_](auto handler, duration after, data_type with, Job call) {
+    const auto start = [core = core_, io = asio::any_io_executor(executor_)](
+                           auto handler, duration after, data_type with, Job call
+                       ) {
         error_code ec;
         const schedule_type planned = schedule(after, ec);
         run_as_operation<timer_type>(
-            core, planned, ec, std::move(with), std::move(call), std::move(handler)
+            core, io, planned, ec, std::move(with), std::move(call), std::move(handler)
         );
     };
     return asio::async_initiate<CompletionToken, void(error_code, event_type)>(
@@ -239,13 +244,13 @@ auto basic_wheel<T, Clock, WaitTraits, Executor>::repeat(
 {
     using timer_type = detail::repeat_timer<T, Clock, Job>;
     const auto start =
-        [core = core_](
+        [core = core_, io = asio::any_io_executor(executor_)](
             auto handler, duration every, data_type with, Job call, repeat_options_type how
         ) {
             error_code ec;
             const schedule_type planned = schedule(every, how, ec);
             run_as_operation<timer_type>(
-                core, planned, ec, std::move(with), std::move(call), std::move(handler)
+                core, io, planned, ec, std::move(with), std::move(call), std::move(handler)
             );
         };
     return asio::async_initiate<CompletionToken, void(error_code, std::uint64_t)>(
