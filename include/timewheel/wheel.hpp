@@ -344,8 +344,7 @@ public:
         @return Its id.
         @throws boost::system::system_error As the form with an error code reports.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(!std::is_void_v<T>)
+    template <detail::data_job_for<T, Clock> Job>
     timer_id add(const when& due, data_type data, Job job)
     {
         return detail::or_throw("wheel::add", [&](error_code& ec) {
@@ -360,8 +359,7 @@ public:
         @param ec The error, or none.
         @return Its id, or `timer_id::none` if there is an error.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(!std::is_void_v<T>)
+    template <detail::data_job_for<T, Clock> Job>
     timer_id add(const when& due, data_type data, Job job, error_code& ec)
     {
         return insert(schedule(due, ec), std::move(data), ec, std::move(job));
@@ -409,8 +407,7 @@ public:
         @return Its id.
         @throws boost::system::system_error As the form with an error code reports.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(!std::is_void_v<T>)
+    template <detail::data_job_for<T, Clock> Job>
     timer_id add_repeating(
         const duration& period,
         data_type data,
@@ -431,8 +428,7 @@ public:
         @param ec The error, or none.
         @return Its id, or `timer_id::none` if there is an error.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(!std::is_void_v<T>)
+    template <detail::data_job_for<T, Clock> Job>
     timer_id add_repeating(
         const duration& period,
         data_type data,
@@ -472,8 +468,7 @@ public:
         @return Its id.
         @throws boost::system::system_error As the form with an error code reports.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(std::is_void_v<T>)
+    template <detail::bare_job_for<T, Clock> Job>
     timer_id add(const when& due, Job job)
     {
         return detail::or_throw("wheel::add", [&](error_code& ec) {
@@ -487,8 +482,7 @@ public:
         @param ec The error, or none.
         @return Its id, or `timer_id::none` if there is an error.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(std::is_void_v<T>)
+    template <detail::bare_job_for<T, Clock> Job>
     timer_id add(const when& due, Job job, error_code& ec)
     {
         return insert(schedule(due, ec), {}, ec, std::move(job));
@@ -528,8 +522,7 @@ public:
         @return Its id.
         @throws boost::system::system_error As the form with an error code reports.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(std::is_void_v<T>)
+    template <detail::bare_job_for<T, Clock> Job>
     timer_id add_repeating(const duration& period, Job job, const repeat_options_type& options = {})
     {
         return detail::or_throw("wheel::add_repeating", [&](error_code& ec) {
@@ -544,8 +537,7 @@ public:
         @param ec The error, or none.
         @return Its id, or `timer_id::none` if there is an error.
     */
-    template <detail::job_for<T, Clock> Job>
-        requires(std::is_void_v<T>)
+    template <detail::bare_job_for<T, Clock> Job>
     timer_id add_repeating(
         const duration& period,
         Job job,
@@ -676,10 +668,9 @@ public:
         @return As the token determines.
     */
     template <
-        detail::job_for<T, Clock> Job,
+        detail::data_job_for<T, Clock> Job,
         asio::completion_token_for<void(error_code, basic_job_event<T, Clock>)> CompletionToken =
             default_completion_token_t<Executor>>
-        requires(!std::is_void_v<T>)
     auto async_run_after(
         const duration& delay,
         data_type data,
@@ -713,10 +704,9 @@ public:
         @return As the token determines.
     */
     template <
-        detail::job_for<T, Clock> Job,
+        detail::data_job_for<T, Clock> Job,
         asio::completion_token_for<void(error_code, std::uint64_t)> CompletionToken =
             default_completion_token_t<Executor>>
-        requires(!std::is_void_v<T>)
     auto async_repeat(
         const duration& period,
         data_type data,
@@ -752,10 +742,9 @@ public:
         @return As the token determines.
     */
     template <
-        detail::job_for<T, Clock> Job,
+        detail::bare_job_for<T, Clock> Job,
         asio::completion_token_for<void(error_code, basic_job_event<T, Clock>)> CompletionToken =
             default_completion_token_t<Executor>>
-        requires(std::is_void_v<T>)
     auto async_run_after(
         const duration& delay,
         Job job,
@@ -787,10 +776,9 @@ public:
         @return As the token determines.
     */
     template <
-        detail::job_for<T, Clock> Job,
+        detail::bare_job_for<T, Clock> Job,
         asio::completion_token_for<void(error_code, std::uint64_t)> CompletionToken =
             default_completion_token_t<Executor>>
-        requires(std::is_void_v<T>)
     auto async_repeat(
         const duration& period,
         Job job,

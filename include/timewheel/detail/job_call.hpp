@@ -75,6 +75,14 @@ template <class Job, class T, class Clock>
 concept job_for = callable_as_job<Job, basic_job_context<Clock>, data_of<T>> &&
                   job_result<job_result_t<Job, T, Clock>>;
 
+// The same for one kind of wheels only. For the other, the job is not looked at: what stands in its
+// place may be a completion token, and some can't even be asked whether they could be called.
+template <class Job, class T, class Clock>
+concept data_job_for = !std::is_void_v<T> && job_for<Job, T, Clock>;
+
+template <class Job, class T, class Clock>
+concept bare_job_for = std::is_void_v<T> && job_for<Job, T, Clock>;
+
 // A job that can be empty, and is. A capture-less lambda converts to a pointer, but never is.
 template <class Job>
 bool is_empty_job([[maybe_unused]] const Job& job)

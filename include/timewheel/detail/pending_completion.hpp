@@ -15,6 +15,7 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/post.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace timewheel::detail {
@@ -35,16 +36,19 @@ public:
 
     const handler_type& handler() const noexcept { return handler_; }
 
-    // Calls the handler on its executor, never from inside this function.
+    // Calls the handler on its executor, never from inside this function. Nothing is outstanding any
+    // more then, even if this goes on to exist.
     template <class... Results>
     void post(Results... results)
     {
-        asio::post(io_work_.get(), asio::append(std::move(handler_), std::move(results)...));
+        asio::post(io_work_->get(), asio::append(std::move(handler_), std::move(results)...));
+        handler_work_.reset();
+        io_work_.reset();
     }
 
 private:
-    tracked_executor<asio::any_io_executor> io_work_;
-    tracked_executor<asio::any_completion_executor> handler_work_;
+    std::optional<tracked_executor<asio::any_io_executor>> io_work_;
+    std::optional<tracked_executor<asio::any_completion_executor>> handler_work_;
     handler_type handler_;
 };
 
