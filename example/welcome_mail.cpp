@@ -34,6 +34,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/errc.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -163,14 +164,23 @@ public:
         show();
         chores_.add_repeating(line_.on_terminal() ? 200ms : 1000ms, [this] { show(); });
 
-        // One operation that takes as long as there are users to come.
-        const auto gap = clock_type::duration(chosen_.duration) / chosen_.users;
+        // One operation for as long as users come. What it missed, as after a stall, it makes good.
+        const auto step = 10ms;
+        const auto steps = static_cast<std::uint64_t>(chosen_.duration / step);
+        const auto all = static_cast<std::uint64_t>(chosen_.users);
+        const auto sign_up_some = [this, steps, all](const timewheel::job_context& job) {
+            const std::uint64_t due = all * job.sequence() / steps;
+            while (users_.size() < (std::min)(due, all))
+                sign_up();
+        };
         co_await chores_.async_repeat(
-            gap,
-            [this] { sign_up(); },
-            {.count = static_cast<std::uint64_t>(chosen_.users)},
+            step,
+            sign_up_some,
+            {.until = clock_type::now() + chosen_.duration},
             asio::as_tuple(asio::use_awaitable)
         );
+        while (!interrupted_ && users_.size() < all)
+            sign_up();
         co_await pause(chosen_.delay * 2); // for those who unsubscribe late
         if (!interrupted_) {
             for (const user& each : users_)

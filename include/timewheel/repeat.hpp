@@ -43,7 +43,7 @@ struct basic_repeat_options
     /// How many runs there are, at least 1; skipped, dropped and missed ones don't count.
     std::uint64_t count = unlimited;
 
-    /// No run is scheduled for later than this.
+    /// No run is scheduled for later than this; if the first one were, there is none.
     std::optional<typename Clock::time_point> until{};
 };
 

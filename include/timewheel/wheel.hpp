@@ -89,6 +89,12 @@ template <
     class Executor = asio::any_io_executor>
 class basic_wheel
 {
+    static_assert(
+        std::is_void_v<T> || std::is_object_v<T>,
+        "timewheel: the data of a wheel is an object or void; for a reference, take "
+        "std::reference_wrapper"
+    );
+
 public:
     /// The type of the executor.
     using executor_type = Executor;
@@ -311,7 +317,7 @@ public:
             default_completion_token_t<Executor>>
     auto async_close(CompletionToken&& token = default_completion_token_t<Executor>());
 
-    /** @brief Adds a timer for the default job.
+    /** @brief Adds a timer for the default job; if there is none, it ends with `error::no_job`.
         @param due When the job is due.
         @param data The data of the timer.
         @return Its id.
@@ -325,10 +331,11 @@ public:
         });
     }
 
-    /** @brief Adds a timer for the default job.
+    /** @brief Adds a timer for the default job; if there is none, it ends with `error::no_job`.
         @param due When the job is due.
         @param data The data of the timer.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`, or to
+        no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     timer_id add(const when& due, data_type data, error_code& ec)
@@ -356,7 +363,8 @@ public:
         @param due When the job is due.
         @param data The data of the timer.
         @param job The job.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::empty_job`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     template <detail::data_job_for<T, Clock> Job>
@@ -385,7 +393,8 @@ public:
         @param period The time between two runs; positive.
         @param data The data of the timer.
         @param options How it repeats.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::invalid_period`, `error::invalid_count`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     timer_id add_repeating(
@@ -425,7 +434,8 @@ public:
         @param data The data of the timer.
         @param job The job.
         @param options How it repeats.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::empty_job`, `error::invalid_period`, `error::invalid_count`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     template <detail::data_job_for<T, Clock> Job>
@@ -440,7 +450,7 @@ public:
         return insert(schedule(period, options, ec), std::move(data), ec, std::move(job));
     }
 
-    /** @brief Adds a timer for the default job.
+    /** @brief Adds a timer for the default job; if there is none, it ends with `error::no_job`.
         @param due When the job is due.
         @return Its id.
         @throws boost::system::system_error As the form with an error code reports.
@@ -451,9 +461,10 @@ public:
         return detail::or_throw("wheel::add", [&](error_code& ec) { return add(due, ec); });
     }
 
-    /** @brief Adds a timer for the default job.
+    /** @brief Adds a timer for the default job; if there is none, it ends with `error::no_job`.
         @param due When the job is due.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`, or to
+        no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     timer_id add(const when& due, error_code& ec)
@@ -479,7 +490,8 @@ public:
     /** @brief Adds a timer with a job of its own.
         @param due When the job is due.
         @param job The job.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::empty_job`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     template <detail::bare_job_for<T, Clock> Job>
@@ -505,7 +517,8 @@ public:
     /** @brief Adds a repeating timer for the default job.
         @param period The time between two runs; positive.
         @param options How it repeats.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::invalid_period`, `error::invalid_count`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     timer_id
@@ -534,7 +547,8 @@ public:
         @param period The time between two runs; positive.
         @param job The job.
         @param options How it repeats.
-        @param ec The error, or none.
+        @param ec Set to `error::not_started`, `error::closed`, `error::too_many_timers`,
+        `error::empty_job`, `error::invalid_period`, `error::invalid_count`, or to no error.
         @return Its id, or `timer_id::none` if there is an error.
     */
     template <detail::bare_job_for<T, Clock> Job>
