@@ -60,8 +60,8 @@ static_assert(std::is_constructible_v<
               asio::thread_pool&,
               wall_clock_scheduler::options_type>);
 static_assert(std::is_same_v<
-              wall_clock_scheduler::rebind_executor<asio::io_context::executor_type>::other::
-                  executor_type,
+              wall_clock_scheduler::rebind_executor<
+                  asio::io_context::executor_type>::other::executor_type,
               asio::io_context::executor_type>);
 
 BOOST_AUTO_TEST_CASE(an_item_runs_again_and_again)
@@ -149,38 +149,31 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused_by_name)
         return refusal<scheduler_type>(ctx, o);
     };
     BOOST_TEST(said([](options_type&) {}) == "none");
-    BOOST_TEST(
-        said([](options_type& o) { o.next = nullptr; }) ==
-        "timewheel: next of a keyed scheduler is missing, but must be a function"
-    );
-    BOOST_TEST(
-        said([](options_type& o) { o.run = {}; }) ==
-        "timewheel: run of a keyed scheduler is missing, but must be a function"
-    );
-    BOOST_TEST(
-        said([](options_type& o) { o.run = std::function<void()>(); }) ==
-        "timewheel: run of a keyed scheduler is missing, but must be a function"
-    );
-    BOOST_TEST(
-        said([](options_type& o) { o.run = static_cast<void (*)()>(nullptr); }) ==
-        "timewheel: run of a keyed scheduler is missing, but must be a function"
-    );
-    BOOST_TEST(
-        said([](options_type& o) { o.max_concurrent = 0; }) ==
-        "timewheel: max_concurrent of a keyed scheduler is 0, but must be at least 1"
-    );
-    BOOST_TEST(
-        said([](options_type& o) { o.tick = 0ms; }) ==
-        "timewheel: tick of a keyed scheduler is 0 ns, but must be positive"
-    );
+    BOOST_TEST(said([](options_type& o) {
+                   o.next = nullptr;
+               }) == "timewheel: next of a keyed scheduler is missing, but must be a function");
+    BOOST_TEST(said([](options_type& o) {
+                   o.run = {};
+               }) == "timewheel: run of a keyed scheduler is missing, but must be a function");
+    BOOST_TEST(said([](options_type& o) {
+                   o.run = std::function<void()>();
+               }) == "timewheel: run of a keyed scheduler is missing, but must be a function");
+    BOOST_TEST(said([](options_type& o) {
+                   o.run = static_cast<void (*)()>(nullptr);
+               }) == "timewheel: run of a keyed scheduler is missing, but must be a function");
+    BOOST_TEST(said([](options_type& o) {
+                   o.max_concurrent = 0;
+               }) == "timewheel: max_concurrent of a keyed scheduler is 0, but must be at least 1");
+    BOOST_TEST(said([](options_type& o) {
+                   o.tick = 0ms;
+               }) == "timewheel: tick of a keyed scheduler is 0 ns, but must be positive");
     BOOST_TEST(
         said([](options_type& o) { o.run_timeout = -1ms; }) ==
         "timewheel: run_timeout of a keyed scheduler is -1000000 ns, but must be positive"
     );
-    BOOST_TEST(
-        said([](options_type& o) { o.run_timeout = 0ms; }) ==
-        "timewheel: run_timeout of a keyed scheduler is 0 ns, but must be positive"
-    );
+    BOOST_TEST(said([](options_type& o) {
+                   o.run_timeout = 0ms;
+               }) == "timewheel: run_timeout of a keyed scheduler is 0 ns, but must be positive");
 }
 
 BOOST_AUTO_TEST_CASE(each_wrong_call_has_its_error)
@@ -331,7 +324,8 @@ BOOST_AUTO_TEST_CASE(jobs_take_what_they_want)
     using context = context_type;
     run_with([&] { called.push_back("nothing"); });
     run_with([&](const std::string& key) { called.push_back(key); });
-    run_with([&](const std::string& key, int data) { called.push_back(key + std::to_string(data)); });
+    run_with([&](const std::string& key, int data) { called.push_back(key + std::to_string(data)); }
+    );
     run_with([&](context& job) { called.push_back(std::to_string(job.sequence())); });
     run_with([&](context& job, const std::string& key) {
         called.push_back(key + milliseconds(job.scheduled_for()));

@@ -47,6 +47,15 @@ using namespace std::chrono_literals;
 template <class Tag>
 class keyed_fixture : public io_fixture
 {
+    struct held_run
+    {
+        std::string key;
+        asio::steady_timer* gate;
+        bool is_released = false;
+    };
+
+    std::list<held_run> held_; // outlives the workers, whose jobs refer to it
+
 public:
     using clock = manual_clock<Tag>;
     using time_point = typename clock::time_point;
@@ -158,13 +167,6 @@ public:
     std::function<void(const std::string&)> inside;
 
 private:
-    struct held_run
-    {
-        std::string key;
-        asio::steady_timer* gate;
-        bool is_released = false;
-    };
-
     static std::string text(const std::string& key, int data)
     {
         return key + '=' + std::to_string(data) + '@' + milliseconds(clock::now());
@@ -200,7 +202,6 @@ private:
         co_return me.me->is_released ? result : ec;
     }
 
-    std::list<held_run> held_;
     std::vector<std::string> decisions_;
     std::vector<std::string> runs_;
     std::vector<std::string> changes_;
