@@ -132,6 +132,7 @@ public:
         if (this != &other) {
             detach();
             core_ = std::move(other.core_);
+            executor_ = other.executor_;
         }
         return *this;
     }
@@ -157,7 +158,7 @@ public:
     /** @brief Starts the scheduler: decides when each item runs next.
         @param ec Set to `error::already_running`, `error::closed`, or to no error.
     */
-    void start(error_code& ec) { core_->start(ec); }
+    void start(error_code& ec) { alive()->start(ec); }
 
     /** @brief Stops the scheduler for good, and tells running jobs to stop.
         @throws boost::system::system_error As the form with an error code reports.
@@ -170,7 +171,7 @@ public:
     /** @brief Stops the scheduler for good, and tells running jobs to stop.
         @param ec Set to `error::not_started`, or to no error.
     */
-    void stop(error_code& ec) { core_->stop(ec); }
+    void stop(error_code& ec) { alive()->stop(ec); }
 
     /** @brief Stops the scheduler and blocks until no job is running, if `wait_running_on_close` is set.
         @throws boost::system::system_error As the form with an error code reports.
@@ -185,7 +186,7 @@ public:
     /** @brief Stops the scheduler and blocks until no job is running, if `wait_running_on_close` is set.
         @param ec Set to `error::would_deadlock` when called by a job or an observer, which changes nothing; to `error::not_started`, or to no error.
     */
-    void close(error_code& ec) { core_->close(ec); }
+    void close(error_code& ec) { alive()->close(ec); }
 
     /** @brief Stops the scheduler and waits asynchronously until no job is running, if
         `wait_running_on_close` is set.
@@ -229,7 +230,7 @@ public:
     */
     upsert_result upsert(const Key& key, T data, error_code& ec)
     {
-        return core_->upsert(key, std::move(data), ec);
+        return alive()->upsert(key, std::move(data), ec);
     }
 
     /** @brief Makes these the only items; those with equal data go on undisturbed.
@@ -251,7 +252,7 @@ public:
     */
     report_type replace_all(std::vector<item_type> items, error_code& ec)
     {
-        return core_->replace_all(std::move(items), ec);
+        return alive()->replace_all(std::move(items), ec);
     }
 
     /** @brief Removes an item: no run of it begins any more.
@@ -271,7 +272,7 @@ public:
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
         @return `running` if a run goes on, else `removed`; `unknown` if there is an error.
     */
-    remove_result remove(const Key& key, error_code& ec) { return core_->remove(key, ec); }
+    remove_result remove(const Key& key, error_code& ec) { return alive()->remove(key, ec); }
 
     /** @brief Removes an item and waits asynchronously until none of its runs is under way.
 
@@ -310,7 +311,7 @@ public:
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::not_started`, `error::closed`, or to no error.
     */
-    void trigger_now(const Key& key, error_code& ec) { core_->trigger(key, ec); }
+    void trigger_now(const Key& key, error_code& ec) { alive()->trigger(key, ec); }
 
     /** @brief Runs an item now and waits asynchronously until that run has ended.
 
@@ -350,7 +351,7 @@ public:
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
     */
-    void pause(const Key& key, error_code& ec) { core_->pause(key, ec); }
+    void pause(const Key& key, error_code& ec) { alive()->pause(key, ec); }
 
     /** @brief Decides anew when a paused item runs next; does nothing if it is not paused.
         @param key The item's key.
@@ -367,7 +368,7 @@ public:
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
     */
-    void resume(const Key& key, error_code& ec) { core_->resume(key, ec); }
+    void resume(const Key& key, error_code& ec) { alive()->resume(key, ec); }
 
     /** @brief Decides anew when an item runs next, since what `next` depends on has changed.
         @param key The item's key.
@@ -384,12 +385,12 @@ public:
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
     */
-    void reschedule(const Key& key, error_code& ec) { core_->reschedule(key, ec); }
+    void reschedule(const Key& key, error_code& ec) { alive()->reschedule(key, ec); }
 
     /** @brief Returns what all items are doing; takes time in proportion to their number.
         @return The items, sorted by key, at one moment.
     */
-    [[nodiscard]] std::vector<snapshot_type> snapshot() const { return core_->snapshot(); }
+    [[nodiscard]] std::vector<snapshot_type> snapshot() const { return alive()->snapshot(); }
 
     /** @brief Returns what an item is doing.
         @param key The item's key.
@@ -397,11 +398,14 @@ public:
     */
     [[nodiscard]] std::optional<snapshot_type> snapshot(const Key& key) const
     {
-        return core_->snapshot(key);
+        return alive()->snapshot(key);
     }
 
 private:
     using core_type = detail::keyed_core<Key, T, Clock, WaitTraits>;
+
+    // A function of the user's may destroy the scheduler that calls it.
+    std::shared_ptr<core_type> alive() const noexcept { return core_; }
 
     void detach() noexcept
     {

@@ -50,6 +50,8 @@ private:
         if (call && !watch.is_stopped_.load()) {
             const auto owner = watch.owner_; // it may be stopped from now on
             watch.driver_.watch_clock(watch);
+            if (watch.is_stopped_.load())
+                return watch.stop(); // it came too early
             watch.set_back_();
         } else {
             const auto last = std::move(watch.owner_);

@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -34,9 +35,9 @@ namespace timewheel::detail {
 /*  The items of a keyed scheduler and the decisions about them. Each run is a timer of a job wheel
     that has the item as its data.
 
-    `mutex_` guards everything. It is not held while a function of the user's is called; what a critical
-    section leaves to be done outside is collected in an `aftermath`. The job wheel's mutex may be
-    locked while it is held.
+    `mutex_` guards everything. It is not held while a function of the user's is called, but for those
+    of the keys; what a critical section leaves to be done outside is collected in an `aftermath`. The
+    job wheel's mutex may be locked while it is held.
 
     A timer that was replaced may come due before it is taken out. Its run compares itself with the
     item then, and is void if it is not the one that the item waits for.
@@ -96,6 +97,8 @@ private:
     using lock_type = std::unique_lock<std::mutex>;
     using entry_type = keyed_entry<Key, T, Clock>;
     using entry_pointer = std::shared_ptr<entry_type>;
+    using node_type = typename std::map<Key, entry_pointer>::node_type;
+    using glance = keyed_glance<Key, T, Clock>;
 
     enum class lifecycle : std::uint8_t
     {
@@ -110,14 +113,36 @@ private:
     // The job of the wheel.
     class runner;
 
+    // A timer of the wheel.
+    class timer;
+
+    // An item that is to be there.
+    struct wish
+    {
+        const T& wanted() const noexcept { return data ? *data : item->data; }
+
+        keyed_item<Key, T>* item;
+        std::shared_ptr<const T> compared; // with what is there
+        std::shared_ptr<const T> data;     // if it is to be stored
+        bool is_equal;
+    };
+
     error_code closed_error() const;
     entry_pointer find(const Key& key, error_code& ec) const;
     entry_pointer find_running(const Key& key, error_code& ec) const;
     bool are_equal(const T& a, const T& b) const;
 
-    void decide(const entry_pointer& entry);
-    bool wants_decision(const entry_type& entry) const;
-    void schedule(const entry_pointer& entry, time_point next);
+    static std::vector<wish> sorted_wishes(std::vector<keyed_item<Key, T>>& items);
+    std::vector<wish*>
+    open_wishes(std::vector<wish>& wishes, std::vector<std::shared_ptr<const T>>& old) const;
+    std::vector<entry_pointer>
+    fulfil(std::vector<wish>& wishes, report_type& report, aftermath& after);
+
+    static void ask(entry_type& entry);
+    void decide(entry_pointer entry);
+    entry_pointer decide_one(const entry_pointer& entry);
+    bool can_decide(const entry_type& entry) const;
+    void schedule(const entry_pointer& entry, time_point next, time_point now);
     timer_id add_timer(const entry_pointer& entry, time_point when, bool is_triggered);
     void drop_timer(entry_type& entry, aftermath& after);
     void replace(const entry_pointer& entry, std::shared_ptr<const T> data, aftermath& after);
@@ -130,7 +155,7 @@ private:
     void
     complete_triggers(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
 
-    bool begin(run_type& run, timer_id id, time_point now);
+    bool begin(run_type& run, record_type& record);
     bool is_current(const entry_type& entry, const run_type& run, timer_id id) const;
     bool allows_overlap() const noexcept
     {
@@ -143,12 +168,16 @@ private:
                options_.overlap == overlap_policy::queue_one;
     }
     void on_end(const run_type& run, const record_type& record);
+    bool leave(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
+    void on_lost(const run_type& run, timer_id id);
     void on_clock_set_back();
+    void trigger_anew(const entry_pointer& entry, time_point now, aftermath& after);
 
     void note_state(const entry_pointer& entry);
     void perform(aftermath& after);
     void tell_changes();
-    static snapshot_type snapshot_of(const entry_type& entry);
+    template <class Function, class... Arguments>
+    void observe(const Function& function, const Arguments&... arguments);
 
     const asio::any_io_executor io_executor_;
     const asio::any_io_executor workers_;
@@ -158,8 +187,9 @@ private:
 
     mutable std::mutex mutex_;
     lifecycle phase_ = lifecycle::fresh;
-    bool is_detached_ = false;
+    std::atomic<bool> is_detached_{false}; // set under the lock
     std::map<Key, entry_pointer> entries_;
+    std::map<Key, entry_pointer> leaving_; // removed while they were being decided
     std::uint64_t last_generation_ = 0;
     std::unordered_map<std::uint64_t, removal_handler> removals_;
     std::unordered_map<std::uint64_t, trigger_handler> triggers_;

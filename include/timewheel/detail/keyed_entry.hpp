@@ -15,6 +15,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -59,14 +60,15 @@ struct keyed_entry
     bool is_present = true;
     bool is_paused = false;
     bool is_disabled = false; // it has been decided that there is no next run
+    bool is_asked = false;    // somebody wants to know when it runs next
     bool is_deciding = false; // some thread is asking for the next run
-    bool decide_again = false;
+    std::thread::id decider;  // which one
     std::exception_ptr invalid_reason;
     item_state told = item_state::removed; // the last state that the observer was told
 
     timer_id timer = timer_id::none; // of the next run
     std::optional<time_point> next;
-    std::optional<time_point> last_begin;
+    std::optional<time_point> last_turn; // when a run was last begun, or a scheduled one put off
 
     std::vector<active_run> active;
     std::vector<triggered_run> triggered;
@@ -77,6 +79,21 @@ struct keyed_entry
     std::uint64_t skipped = 0;
     std::deque<record_type> history;
 
+    bool is_active(timer_id id) const
+    {
+        return std::any_of(active.begin(), active.end(), [id](const active_run& run) {
+            return run.id == id;
+        });
+    }
+
+    bool has_waiting_trigger() const
+    {
+        return std::any_of(triggered.begin(), triggered.end(), [](const triggered_run& run) {
+            return run.id == timer_id::none;
+        });
+    }
+
+    // Whether a run by what has been decided last is under way.
     bool is_active_now() const
     {
         return std::any_of(active.begin(), active.end(), [this](const active_run& run) {
@@ -94,14 +111,85 @@ struct keyed_entry
                                  : item_state::pending;
     }
 
-    void remember(const record_type& record, std::size_t most)
+    // Returns what was thrown in the run that is forgotten.
+    std::exception_ptr remember(const record_type& record, std::size_t most)
     {
+        std::exception_ptr forgotten;
         if (most == 0)
-            return;
-        if (history.size() == most)
+            return forgotten;
+        if (history.size() == most) {
+            forgotten = std::move(history.front().exception);
             history.pop_front();
+        }
         history.push_back(record);
+        return forgotten;
     }
+
+    // Marks that the thread is asking for the next run.
+    class decision_mark
+    {
+    public:
+        explicit decision_mark(keyed_entry& entry) : entry_(entry)
+        {
+            entry_.is_deciding = true;
+            entry_.decider = std::this_thread::get_id();
+        }
+
+        decision_mark(const decision_mark&) = delete;
+        decision_mark& operator=(const decision_mark&) = delete;
+
+        ~decision_mark() { entry_.is_deciding = false; }
+
+    private:
+        keyed_entry& entry_;
+    };
+};
+
+// What is seen of an item at one moment, to be copied for the user when nothing is locked.
+template <class Key, class T, class Clock>
+class keyed_glance
+{
+public:
+    using entry_type = keyed_entry<Key, T, Clock>;
+    using snapshot_type = basic_item_snapshot<Key, T, Clock>;
+
+    explicit keyed_glance(std::shared_ptr<const entry_type> entry)
+        : data_(entry->data)
+        , state_(entry->state())
+        , next_(entry->next)
+        , running_(entry->active.size())
+        , runs_(entry->runs)
+        , skipped_(entry->skipped)
+        , history_(entry->history.begin(), entry->history.end())
+        , invalid_reason_(entry->invalid_reason)
+        , entry_(std::move(entry))
+    {}
+
+    snapshot_type snapshot() &&
+    {
+        return {
+            entry_->key,
+            *data_,
+            state_,
+            next_,
+            running_,
+            runs_,
+            skipped_,
+            std::move(history_),
+            std::move(invalid_reason_)
+        };
+    }
+
+private:
+    std::shared_ptr<const T> data_;
+    item_state state_;
+    std::optional<typename Clock::time_point> next_;
+    std::size_t running_;
+    std::uint64_t runs_;
+    std::uint64_t skipped_;
+    std::vector<basic_job_record<Clock>> history_;
+    std::exception_ptr invalid_reason_;
+    std::shared_ptr<const entry_type> entry_;
 };
 
 // The data of a run's timer.
@@ -114,7 +202,7 @@ struct keyed_run
     std::shared_ptr<const T> data;
     std::uint64_t generation = 0;
     bool is_triggered = false;
-    bool is_void = false; // it came too late, or was left out: it does not count
+    bool is_over = false;
 };
 
 }

@@ -8,6 +8,7 @@
 #include <timewheel/detail/keyed_core.hpp>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 
@@ -48,8 +49,21 @@ struct keyed_core<Key, T, Clock, WaitTraits>::aftermath
             each.handler.post(each.ec, remove_result::running);
     }
 
+    // What is the user's is not destroyed under the lock either.
+    void discard(std::shared_ptr<const T>&& data) { old_data.push_back(std::move(data)); }
+    void discard(node_type&& node) { old_nodes.push_back(std::move(node)); }
+
+    void discard(std::exception_ptr&& exception)
+    {
+        if (exception)
+            old_exceptions.push_back(std::move(exception));
+    }
+
     std::vector<timer_id> to_remove;
     std::vector<timer_id> to_cancel;
+    std::vector<std::shared_ptr<const T>> old_data;
+    std::vector<node_type> old_nodes;
+    std::vector<std::exception_ptr> old_exceptions;
     std::vector<trigger_end> triggers;
     std::vector<removal_end> removals;
 };
@@ -66,18 +80,48 @@ public:
     void start(run_type& run, run_ticket<Clock> ticket) override
     {
         const auto core = core_.lock();
-        const auto& record = ticket.run().record;
-        if (core && core->begin(run, record.id, record.started_at)) {
+        if (core && core->begin(run, ticket.run().record))
             job_->start(run.item->key, *run.data, std::move(ticket));
-        } else {
-            run.is_void = true;
+        else
             std::move(ticket).end({}, nullptr);
-        }
     }
 
 private:
     const std::weak_ptr<keyed_core> core_;
     const std::shared_ptr<any_keyed_job<Key, T, Clock>> job_;
+};
+
+template <class Key, class T, class Clock, class WaitTraits>
+class keyed_core<Key, T, Clock, WaitTraits>::timer final : public data_timer<run_type, Clock>
+{
+public:
+    timer(keyed_core& core, time_point when, run_type&& run)
+        : data_timer<run_type, Clock>(
+              *core.jobs_,
+              core.jobs_->traits,
+              job_schedule<Clock>(when),
+              std::move(run)
+          )
+        , core_(core.weak_from_this())
+    {}
+
+    void report(const record_type& record) override
+    {
+        this->data_.is_over = true;
+        if (const auto core = core_.lock())
+            core->on_end(this->data_, record);
+    }
+
+    void on_end(error_code) override
+    {
+        if (this->data_.is_over)
+            return;
+        if (const auto core = core_.lock())
+            core->on_lost(this->data_, this->id);
+    }
+
+private:
+    const std::weak_ptr<keyed_core> core_;
 };
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -97,13 +141,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::init()
 {
     using traits_type = job_traits<run_type, Clock>;
     const std::weak_ptr<keyed_core> weak = this->weak_from_this();
-    traits_type traits{
-        [weak](const typename traits_type::observed_event& event) {
-            if (const auto core = weak.lock())
-                core->on_end(event.data, event);
-        },
-        std::make_unique<runner>(weak, options_.run)
-    };
+    traits_type traits{{}, std::make_unique<runner>(weak, options_.run)};
     jobs_ = std::make_shared<jobs_type>(
         io_executor_,
         workers_,
@@ -130,15 +168,17 @@ void keyed_core<Key, T, Clock, WaitTraits>::init()
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::start(error_code& ec)
 {
-    jobs_->start(ec);
-    if (ec)
-        return;
     std::vector<entry_pointer> all;
     {
         const lock_type lock(mutex_);
+        jobs_->start(ec);
+        if (ec)
+            return;
         phase_ = lifecycle::running;
-        for (const auto& [key, entry] : entries_)
+        for (const auto& [key, entry] : entries_) {
+            entry->is_asked = true;
             all.push_back(entry);
+        }
     }
     for (const entry_pointer& entry : all)
         decide(entry);
@@ -156,6 +196,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::stop(error_code& ec)
         phase_ = lifecycle::closed;
         for (const auto& [key, entry] : entries_) {
             drop_timer(*entry, after);
+            entry->runs_again = false;
             abort_triggers(*entry, after);
             note_state(entry);
         }
@@ -195,12 +236,13 @@ template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
 {
     aftermath after;
+    std::deque<std::pair<entry_pointer, item_state>> untold;
     watch_.stop();
     {
         const lock_type lock(mutex_);
         phase_ = lifecycle::closed;
         is_detached_ = true;
-        changes_.clear();
+        untold.swap(changes_);
         for (auto& [operation, handler] : triggers_)
             after.complete(std::move(handler), asio::error::operation_aborted);
         for (auto& [operation, handler] : removals_)
@@ -230,6 +272,7 @@ keyed_core<Key, T, Clock, WaitTraits>::upsert(const Key& key, T&& data, error_co
             if (found == entries_.end()) {
                 entry = std::make_shared<entry_type>(key, std::move(fresh), ++last_generation_);
                 entries_.emplace(key, entry);
+                entry->is_asked = true;
                 note_state(entry);
             } else {
                 old = found->second->data;
@@ -256,71 +299,125 @@ keyed_core<Key, T, Clock, WaitTraits>::upsert(const Key& key, T&& data, error_co
     }
 }
 
+// Compares the data that are wanted with those that are there, which takes functions of the user's,
+// until they are still there when the lock is taken again.
 template <class Key, class T, class Clock, class WaitTraits>
 auto keyed_core<Key, T, Clock, WaitTraits>::replace_all(
     std::vector<keyed_item<Key, T>> items,
     error_code& ec
 ) -> report_type
 {
-    std::map<Key, std::shared_ptr<const T>> wanted;
-    for (keyed_item<Key, T>& item : items)
-        wanted.insert_or_assign(item.key, std::make_shared<const T>(std::move(item.data)));
-
-    // Data are compared by a function of the user's, so not while they are locked.
-    std::map<Key, std::shared_ptr<const T>> before;
-    {
-        const lock_type lock(mutex_);
-        for (const auto& [key, entry] : entries_)
-            before.emplace_hint(before.end(), key, entry->data);
-    }
-    std::map<Key, const T*> equal;
-    for (const auto& [key, data] : wanted) {
-        const auto found = before.find(key);
-        if (found != before.end() && are_equal(*found->second, *data))
-            equal.emplace_hint(equal.end(), key, found->second.get());
-    }
-
+    std::vector<wish> wishes = sorted_wishes(items);
+    std::vector<std::shared_ptr<const T>> old;
+    std::vector<wish*> open;
     report_type report;
     std::vector<entry_pointer> changed;
     aftermath after;
-    {
-        const lock_type lock(mutex_);
-        ec = closed_error();
-        if (ec)
-            return report;
-        for (auto each = entries_.begin(); each != entries_.end();) {
-            if (wanted.contains(each->first)) {
-                ++each;
-                continue;
+    for (;;) {
+        {
+            const lock_type lock(mutex_);
+            ec = closed_error();
+            if (ec)
+                return report;
+            open = open_wishes(wishes, old);
+            if (open.empty()) {
+                changed = fulfil(wishes, report, after);
+                break;
             }
-            const entry_pointer gone = each->second;
-            each = entries_.erase(each);
-            report.removed.push_back(gone->key);
-            drop(gone, after);
         }
-        for (auto& [key, data] : wanted) {
-            const auto [found, is_new] = entries_.try_emplace(key);
-            entry_pointer& entry = found->second;
-            if (is_new) {
-                entry = std::make_shared<entry_type>(key, std::move(data), ++last_generation_);
-                report.added.push_back(key);
-                note_state(entry);
-            } else {
-                const auto same = equal.find(key);
-                if (same != equal.end() && same->second == entry->data.get()) {
-                    ++report.unchanged;
-                    continue;
-                }
-                report.updated.push_back(key);
-                replace(entry, std::move(data), after);
-            }
-            changed.push_back(entry);
+        old.clear();
+        for (wish* const each : open) {
+            each->is_equal = each->compared && are_equal(*each->compared, each->wanted());
+            if (!each->is_equal && !each->data)
+                each->data = std::make_shared<const T>(std::move(each->item->data));
         }
     }
     perform(after);
     for (const entry_pointer& entry : changed)
         decide(entry);
     return report;
+}
+
+// In the order of the keys; the last one of those with the same key.
+template <class Key, class T, class Clock, class WaitTraits>
+auto keyed_core<Key, T, Clock, WaitTraits>::sorted_wishes(std::vector<keyed_item<Key, T>>& items)
+    -> std::vector<wish>
+{
+    std::vector<wish> wishes(items.size());
+    std::transform(items.rbegin(), items.rend(), wishes.begin(), [](keyed_item<Key, T>& item) {
+        return wish{&item, nullptr, nullptr, false};
+    });
+    std::stable_sort(wishes.begin(), wishes.end(), [](const wish& a, const wish& b) {
+        return a.item->key < b.item->key;
+    });
+    const auto end = std::unique(wishes.begin(), wishes.end(), [](const wish& a, const wish& b) {
+        return !(a.item->key < b.item->key);
+    });
+    wishes.erase(end, wishes.end());
+    return wishes;
+}
+
+// Those whose data have not been compared with what is there now.
+template <class Key, class T, class Clock, class WaitTraits>
+auto keyed_core<Key, T, Clock, WaitTraits>::open_wishes(
+    std::vector<wish>& wishes,
+    std::vector<std::shared_ptr<const T>>& old
+) const -> std::vector<wish*>
+{
+    std::vector<wish*> open;
+    auto at = entries_.begin();
+    for (wish& each : wishes) {
+        while (at != entries_.end() && at->first < each.item->key)
+            ++at;
+        const bool is_there = at != entries_.end() && !(each.item->key < at->first);
+        if (is_there ? each.compared == at->second->data : !each.compared && each.data)
+            continue;
+        old.push_back(std::exchange(each.compared, is_there ? at->second->data : nullptr));
+        open.push_back(&each);
+    }
+    return open;
+}
+
+template <class Key, class T, class Clock, class WaitTraits>
+auto keyed_core<Key, T, Clock, WaitTraits>::fulfil(
+    std::vector<wish>& wishes,
+    report_type& report,
+    aftermath& after
+) -> std::vector<entry_pointer>
+{
+    std::vector<entry_pointer> changed;
+    auto at = entries_.begin();
+    const auto drop_until = [&](const Key* key) {
+        while (at != entries_.end() && (!key || at->first < *key)) {
+            report.removed.push_back(at->first);
+            drop(at->second, after);
+            after.discard(entries_.extract(at++));
+        }
+    };
+    for (wish& each : wishes) {
+        const Key& key = each.item->key;
+        drop_until(&key);
+        if (!each.compared) {
+            const auto entry =
+                std::make_shared<entry_type>(key, std::move(each.data), ++last_generation_);
+            entries_.emplace_hint(at, key, entry);
+            entry->is_asked = true;
+            note_state(entry);
+            report.added.push_back(key);
+            changed.push_back(entry);
+            continue;
+        }
+        const entry_pointer& entry = (at++)->second;
+        if (each.is_equal) {
+            ++report.unchanged;
+            continue;
+        }
+        replace(entry, std::move(each.data), after);
+        report.updated.push_back(key);
+        changed.push_back(entry);
+    }
+    drop_until(nullptr);
+    return changed;
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -333,8 +430,8 @@ remove_result keyed_core<Key, T, Clock, WaitTraits>::remove(const Key& key, erro
         const entry_pointer entry = find(key, ec);
         if (ec)
             return result;
-        entries_.erase(key);
         result = drop(entry, after);
+        after.discard(entries_.extract(key));
     }
     perform(after);
     return result;
@@ -354,8 +451,8 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_remove(
         const lock_type lock(mutex_);
         const entry_pointer entry = find(key, ec);
         if (!ec) {
-            entries_.erase(entry->key);
             result = drop(entry, after);
+            after.discard(entries_.extract(key));
             if (result == remove_result::running) {
                 entry->removals.push_back(operation);
                 removals_.emplace(operation, std::move(handler));
@@ -393,8 +490,8 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_trigger(
         const lock_type lock(mutex_);
         const entry_pointer entry = find_running(key, ec);
         if (!ec) {
-            triggers_.emplace(operation, std::move(handler));
             trigger(entry, operation);
+            triggers_.emplace(operation, std::move(handler));
         }
     }
     if (ec)
@@ -412,6 +509,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::pause(const Key& key, error_code& ec
         if (ec)
             return;
         entry->is_paused = true;
+        entry->runs_again = false;
         drop_timer(*entry, after);
         note_state(entry);
     }
@@ -427,6 +525,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::resume(const Key& key, error_code& e
         entry = find(key, ec);
         if (ec || !std::exchange(entry->is_paused, false))
             return;
+        ask(*entry);
     }
     decide(entry);
 }
@@ -438,9 +537,12 @@ void keyed_core<Key, T, Clock, WaitTraits>::reschedule(const Key& key, error_cod
     {
         const lock_type lock(mutex_);
         entry = find(key, ec);
+        if (ec)
+            return;
+        entry->runs_again = false;
+        ask(*entry);
     }
-    if (!ec)
-        decide(entry);
+    decide(entry);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -460,11 +562,17 @@ void keyed_core<Key, T, Clock, WaitTraits>::cancel(std::uint64_t operation)
 template <class Key, class T, class Clock, class WaitTraits>
 auto keyed_core<Key, T, Clock, WaitTraits>::snapshot() const -> std::vector<snapshot_type>
 {
+    std::vector<glance> glances;
+    {
+        const lock_type lock(mutex_);
+        glances.reserve(entries_.size());
+        for (const auto& [key, entry] : entries_)
+            glances.emplace_back(entry);
+    }
     std::vector<snapshot_type> all;
-    const lock_type lock(mutex_);
-    all.reserve(entries_.size());
-    for (const auto& [key, entry] : entries_)
-        all.push_back(snapshot_of(*entry));
+    all.reserve(glances.size());
+    for (glance& each : glances)
+        all.push_back(std::move(each).snapshot());
     return all;
 }
 
@@ -472,27 +580,15 @@ template <class Key, class T, class Clock, class WaitTraits>
 auto keyed_core<Key, T, Clock, WaitTraits>::snapshot(const Key& key) const
     -> std::optional<snapshot_type>
 {
-    const lock_type lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found == entries_.end())
-        return std::nullopt;
-    return snapshot_of(*found->second);
-}
-
-template <class Key, class T, class Clock, class WaitTraits>
-auto keyed_core<Key, T, Clock, WaitTraits>::snapshot_of(const entry_type& entry) -> snapshot_type
-{
-    return {
-        entry.key,
-        *entry.data,
-        entry.state(),
-        entry.next,
-        entry.active.size(),
-        entry.runs,
-        entry.skipped,
-        {entry.history.begin(), entry.history.end()},
-        entry.invalid_reason
-    };
+    std::optional<glance> found;
+    {
+        const lock_type lock(mutex_);
+        const auto at = entries_.find(key);
+        if (at == entries_.end())
+            return std::nullopt;
+        found.emplace(at->second);
+    }
+    return std::move(*found).snapshot();
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -535,63 +631,95 @@ bool keyed_core<Key, T, Clock, WaitTraits>::are_equal(const T& a, const T& b) co
     return options_.equal(a, b);
 }
 
-// Asks when the item runs next, until nothing has changed meanwhile. Only one thread does at a time;
-// others leave it to that one.
+// Notes that somebody wants to know when the item runs next; to be followed by decide(). What `next`
+// itself wants to know is what it is just about to say.
 template <class Key, class T, class Clock, class WaitTraits>
-void keyed_core<Key, T, Clock, WaitTraits>::decide(const entry_pointer& entry)
+void keyed_core<Key, T, Clock, WaitTraits>::ask(entry_type& entry)
+{
+    if (!entry.is_deciding || entry.decider != std::this_thread::get_id())
+        entry.is_asked = true;
+}
+
+// Asks when the item runs next, until nothing has changed meanwhile. Only one thread does so for a
+// key; others leave it to that one.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::decide(entry_pointer entry)
+{
+    while (entry)
+        entry = decide_one(entry);
+}
+
+// Returns another item with the same key that waited for this decision to be over, if any.
+template <class Key, class T, class Clock, class WaitTraits>
+auto keyed_core<Key, T, Clock, WaitTraits>::decide_one(const entry_pointer& entry) -> entry_pointer
 {
     aftermath after;
-    lock_type lock(mutex_);
-    if (entry->is_deciding) {
-        entry->decide_again = true;
-        return;
-    }
-    entry->is_deciding = true;
     std::exception_ptr invalid_reason;
-    bool is_settled = false;
-    while (!is_settled && wants_decision(*entry)) {
-        entry->decide_again = false;
-        const std::uint64_t generation = entry->generation;
-        const std::shared_ptr<const T> data = entry->data;
-        lock.unlock();
-        std::optional<time_point> next;
-        invalid_reason = nullptr;
-        try {
-            next = options_.next(Clock::now(), entry->key, *data);
-        } catch (...) {
-            invalid_reason = std::current_exception();
+    entry_pointer successor;
+    {
+        lock_type lock(mutex_);
+        if (entry->is_deciding || leaving_.contains(entry->key))
+            return nullptr;
+        const typename entry_type::decision_mark mark(*entry);
+        while (entry->is_asked && can_decide(*entry)) {
+            entry->is_asked = false;
+            after.discard(std::move(invalid_reason));
+            std::shared_ptr<const T> data = entry->data;
+            lock.unlock();
+            const time_point now = Clock::now();
+            std::optional<time_point> next;
+            std::exception_ptr thrown;
+            try {
+                next = options_.next(now, entry->key, *data);
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+            data.reset();
+            lock.lock();
+            if (entry->is_asked || !can_decide(*entry)) {
+                after.discard(std::move(thrown));
+                continue;
+            }
+            drop_timer(*entry, after);
+            after.discard(std::exchange(entry->invalid_reason, thrown));
+            entry->is_disabled = !next && !thrown;
+            if (next)
+                schedule(entry, *next, now);
+            invalid_reason = std::move(thrown);
         }
-        lock.lock();
-        is_settled = !entry->decide_again && entry->generation == generation;
-        if (!is_settled || !wants_decision(*entry))
-            continue;
-        drop_timer(*entry, after);
-        entry->invalid_reason = invalid_reason;
-        entry->is_disabled = !next && !invalid_reason;
-        if (next)
-            schedule(entry, *next);
+        entry->is_asked = false;
+        note_state(entry);
+        if (auto left = leaving_.extract(entry->key)) {
+            after.discard(std::move(left));
+            const auto found = entries_.find(entry->key);
+            if (found != entries_.end())
+                successor = found->second;
+        }
     }
-    entry->is_deciding = false;
-    note_state(entry);
-    lock.unlock();
     perform(after);
-    if (invalid_reason && options_.on_invalid)
-        options_.on_invalid(entry->key, invalid_reason);
+    if (invalid_reason)
+        observe(options_.on_invalid, entry->key, invalid_reason);
+    return successor;
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
-bool keyed_core<Key, T, Clock, WaitTraits>::wants_decision(const entry_type& entry) const
+bool keyed_core<Key, T, Clock, WaitTraits>::can_decide(const entry_type& entry) const
 {
     return phase_ == lifecycle::running && entry.is_present && !entry.is_paused &&
            !(options_.reschedule == reschedule_policy::after_finish && entry.is_active_now());
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
-void keyed_core<Key, T, Clock, WaitTraits>::schedule(const entry_pointer& entry, time_point next)
+void keyed_core<Key, T, Clock, WaitTraits>::schedule(
+    const entry_pointer& entry,
+    time_point next,
+    time_point now
+)
 {
-    if (entry->last_begin) {
+    // What had its turn by a time that is yet to come had it before the clock was set back.
+    if (entry->last_turn && *entry->last_turn <= now) {
         const auto tick = saturated_ceil<typename Clock::duration>(options_.tick);
-        next = (std::max)(next, saturated_add<Clock>(*entry->last_begin, tick));
+        next = (std::max)(next, saturated_add<Clock>(*entry->last_turn, tick));
     }
     entry->timer = add_timer(entry, next, false);
     entry->next = next;
@@ -604,14 +732,11 @@ timer_id keyed_core<Key, T, Clock, WaitTraits>::add_timer(
     bool is_triggered
 )
 {
-    std::unique_ptr<job_timer<Clock>> timer = std::make_unique<data_timer<run_type, Clock>>(
-        *jobs_,
-        jobs_->traits,
-        job_schedule<Clock>(when),
-        run_type{entry, entry->data, entry->generation, is_triggered}
+    std::unique_ptr<job_timer<Clock>> added = std::make_unique<timer>(
+        *this, when, run_type{entry, entry->data, entry->generation, is_triggered}
     );
     error_code ec; // only if the wheel is being closed
-    return jobs_->add(timer, ec);
+    return jobs_->add(added, ec);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -630,22 +755,26 @@ void keyed_core<Key, T, Clock, WaitTraits>::replace(
     aftermath& after
 )
 {
-    entry->data = std::move(data);
+    after.discard(std::exchange(entry->data, std::move(data)));
+    after.discard(std::exchange(entry->invalid_reason, nullptr));
     entry->generation = ++last_generation_;
-    entry->invalid_reason = nullptr;
     entry->is_disabled = false;
+    entry->is_asked = true;
+    entry->runs_again = false;
     drop_timer(*entry, after);
     if (options_.cancel_running_on_replace)
         cancel_active(*entry, after);
 }
 
-// Takes leave of an item that is not among the others any more.
+// Takes leave of an item that will not be among the others any more.
 template <class Key, class T, class Clock, class WaitTraits>
 remove_result
 keyed_core<Key, T, Clock, WaitTraits>::drop(const entry_pointer& entry, aftermath& after)
 {
     entry->is_present = false;
     entry->runs_again = false;
+    if (entry->is_deciding)
+        leaving_.emplace(entry->key, entry);
     drop_timer(*entry, after);
     abort_triggers(*entry, after);
     if (options_.cancel_running_on_remove)
@@ -665,13 +794,8 @@ void keyed_core<Key, T, Clock, WaitTraits>::cancel_active(entry_type& entry, aft
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::abort_triggers(entry_type& entry, aftermath& after)
 {
-    const auto has_begun = [&](const auto& triggered) {
-        return std::any_of(entry.active.begin(), entry.active.end(), [&](const auto& run) {
-            return run.id == triggered.id;
-        });
-    };
     std::erase_if(entry.triggered, [&](const auto& triggered) {
-        if (has_begun(triggered))
+        if (entry.is_active(triggered.id))
             return false;
         if (triggered.id != timer_id::none)
             after.to_remove.push_back(triggered.id);
@@ -687,19 +811,18 @@ void keyed_core<Key, T, Clock, WaitTraits>::trigger(
     std::uint64_t operation
 )
 {
-    const timer_id id = add_timer(entry, Clock::now(), true);
-    entry->triggered.push_back({id, operation});
-    note_state(entry);
+    entry->triggered.push_back({timer_id::none, operation});
+    entry->triggered.back().id = add_timer(entry, Clock::now(), true);
 }
 
 // Decides whether a run takes place that the workers have come to.
 template <class Key, class T, class Clock, class WaitTraits>
-bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, timer_id id, time_point now)
+bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& record)
 {
     const entry_pointer entry = run.item;
+    const timer_id id = record.id;
     aftermath after;
     bool begins = false;
-    bool decides = false;
     {
         const lock_type lock(mutex_);
         if (!is_current(*entry, run, id))
@@ -707,36 +830,36 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, timer_id id, ti
         if (!run.is_triggered) {
             entry->timer = timer_id::none;
             entry->next.reset();
-            decides = options_.reschedule == reschedule_policy::before_run;
+            entry->last_turn = record.started_at;
+            if (options_.reschedule == reschedule_policy::before_run)
+                ask(*entry);
         }
         if (entry->active.empty() || allows_overlap()) {
             begins = true;
-            run.data = entry->data;
+            after.discard(std::exchange(run.data, entry->data));
             run.generation = entry->generation;
+            record.sequence = ++entry->runs + entry->skipped;
             entry->active.push_back({id, run.generation});
-            entry->last_begin = now;
-            ++entry->runs;
+            entry->last_turn = record.started_at;
             if (options_.reschedule == reschedule_policy::after_finish)
                 drop_timer(*entry, after);
         } else if (waits_for_end()) {
-            entry->runs_again = true;
+            entry->runs_again = entry->runs_again || !run.is_triggered;
             for (auto& triggered : entry->triggered) {
                 if (triggered.id == id)
                     triggered.id = timer_id::none;
             }
         } else {
-            ++entry->skipped;
-            record_type record;
-            record.id = id;
-            record.started_at = record.finished_at = now;
-            record.outcome = job_outcome::skipped;
-            complete_triggers(*entry, id, record, after);
+            record_type skipped = record;
+            skipped.sequence = entry->runs + ++entry->skipped;
+            skipped.finished_at = record.started_at;
+            skipped.outcome = job_outcome::skipped;
+            complete_triggers(*entry, id, skipped, after);
         }
         note_state(entry);
     }
     perform(after);
-    if (decides)
-        decide(entry);
+    decide(entry);
     return begins;
 }
 
@@ -778,36 +901,79 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_end(const run_type& run, const re
 {
     const entry_pointer entry = run.item;
     aftermath after;
-    bool decides = false;
     {
         const lock_type lock(mutex_);
-        // Else it has not begun: it was void, or the wheel was stopped.
-        if (std::erase_if(entry->active, [&](const auto& each) { return each.id == record.id; }) ==
-            0)
-            return;
-        complete_triggers(*entry, record.id, record, after);
+        if (!leave(*entry, record.id, record, after))
+            return; // it has not begun: it was void, or the wheel was stopped
         const bool is_late = run.generation != entry->generation;
         if (!is_late)
-            entry->remember(record, options_.history);
-        if (entry->active.empty()) {
-            for (const std::uint64_t operation : std::exchange(entry->removals, {})) {
-                if (auto found = removals_.extract(operation))
-                    after.complete(std::move(found.mapped()), {});
-            }
-            if (options_.reschedule == reschedule_policy::none && entry->timer == timer_id::none)
-                entry->is_disabled = true;
-            if (std::exchange(entry->runs_again, false) && phase_ == lifecycle::running)
-                run_again(entry);
-            else
-                decides = !is_late && options_.reschedule == reschedule_policy::after_finish;
+            after.discard(entry->remember(record, options_.history));
+        if (!entry->active.empty())
+            ;
+        else if (std::exchange(entry->runs_again, false) || entry->has_waiting_trigger())
+            run_again(entry);
+        else if (is_late || phase_ != lifecycle::running)
+            ;
+        else if (options_.reschedule == reschedule_policy::after_finish)
+            ask(*entry);
+        else if (options_.reschedule == reschedule_policy::none && !entry->is_deciding)
+            entry->is_disabled = entry->timer == timer_id::none;
+        note_state(entry);
+    }
+    perform(after);
+    observe(options_.on_run, entry->key, record);
+    decide(entry);
+}
+
+// A run has ended. Returns false if it had not begun.
+template <class Key, class T, class Clock, class WaitTraits>
+bool keyed_core<Key, T, Clock, WaitTraits>::leave(
+    entry_type& entry,
+    timer_id id,
+    const record_type& record,
+    aftermath& after
+)
+{
+    if (std::erase_if(entry.active, [id](const auto& each) { return each.id == id; }) == 0)
+        return false;
+    complete_triggers(entry, id, record, after);
+    if (entry.active.empty()) {
+        for (const std::uint64_t operation : std::exchange(entry.removals, {})) {
+            if (auto found = removals_.extract(operation))
+                after.complete(std::move(found.mapped()), {});
+        }
+    }
+    return true;
+}
+
+// A run has neither ended nor will it begin: its executor was destroyed, for example. What else the
+// item waits for would be handed to the same executor.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::on_lost(const run_type& run, timer_id id)
+{
+    const entry_pointer entry = run.item;
+    aftermath after;
+    {
+        const lock_type lock(mutex_);
+        if (is_detached_)
+            return;
+        record_type record;
+        record.id = id;
+        record.outcome = job_outcome::cancelled;
+        record.error = asio::error::operation_aborted;
+        if (entry->timer == id) {
+            entry->timer = timer_id::none;
+            entry->next.reset();
+        }
+        if (!leave(*entry, id, record, after))
+            complete_triggers(*entry, id, record, after);
+        else if (entry->active.empty()) {
+            entry->runs_again = false;
+            complete_triggers(*entry, timer_id::none, record, after);
         }
         note_state(entry);
     }
     perform(after);
-    if (options_.on_run)
-        options_.on_run(entry->key, record);
-    if (decides)
-        decide(entry);
 }
 
 // One run for all that waited for the end of another one.
@@ -826,21 +992,48 @@ void keyed_core<Key, T, Clock, WaitTraits>::run_again(const entry_pointer& entry
         entry->triggered.push_back({id, 0});
 }
 
+// What is due is due by the new time, too, or was decided by it.
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::on_clock_set_back()
 {
     std::vector<entry_pointer> pending;
+    aftermath after;
     {
         const lock_type lock(mutex_);
+        const time_point now = Clock::now();
         for (const auto& [key, entry] : entries_) {
-            // What ran by a time that is yet to come does not hold up what comes before.
-            entry->last_begin.reset();
-            if (entry->timer != timer_id::none)
+            entry->last_turn.reset();
+            if (entry->next && *entry->next > now) {
+                ask(*entry);
                 pending.push_back(entry);
+            }
+            trigger_anew(entry, now, after);
         }
     }
+    perform(after);
     for (const entry_pointer& entry : pending)
         decide(entry);
+}
+
+// What was to run at once has been filed for a time that is yet to come again.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::trigger_anew(
+    const entry_pointer& entry,
+    time_point now,
+    aftermath& after
+)
+{
+    for (auto& triggered : entry->triggered) {
+        const timer_id old = triggered.id;
+        if (old == timer_id::none || entry->is_active(old))
+            continue;
+        const timer_id id = add_timer(entry, now, true);
+        after.to_remove.push_back(old);
+        for (auto& each : entry->triggered) {
+            if (each.id == old)
+                each.id = id;
+        }
+    }
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -871,25 +1064,34 @@ void keyed_core<Key, T, Clock, WaitTraits>::tell_changes()
     if (is_telling_)
         return;
     is_telling_ = true;
-    struct end
-    {
-        keyed_core& core;
-        lock_type& lock;
-
-        ~end()
-        {
-            if (!lock.owns_lock())
-                lock.lock();
-            core.is_telling_ = false;
-        }
-    };
-    const end at_end{*this, lock};
     while (!changes_.empty()) {
-        const auto [entry, state] = std::move(changes_.front());
+        auto [entry, state] = std::move(changes_.front());
         changes_.pop_front();
         lock.unlock();
-        options_.on_change(entry->key, state);
+        observe(options_.on_change, entry->key, state);
+        entry.reset();
         lock.lock();
+    }
+    is_telling_ = false;
+}
+
+// Calls an observer. What it throws is thrown where a job would have thrown it, since what calls it
+// may be anybody's turn.
+template <class Key, class T, class Clock, class WaitTraits>
+template <class Function, class... Arguments>
+void keyed_core<Key, T, Clock, WaitTraits>::observe(
+    const Function& function,
+    const Arguments&... arguments
+)
+{
+    if (!function || is_detached_)
+        return;
+    try {
+        function(arguments...);
+    } catch (...) {
+        asio::post(workers_, [thrown = std::current_exception()] {
+            std::rethrow_exception(thrown);
+        });
     }
 }
 
