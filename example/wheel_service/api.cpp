@@ -114,6 +114,11 @@ const std::vector<api::route>& api::routes()
              return content(std::string(page::javascript), "text/javascript; charset=utf-8");
          }},
         {verb::get,
+         {"icon.svg"},
+         [](api&, const request&, const target&) {
+             return content(std::string(page::icon), "image/svg+xml");
+         }},
+        {verb::get,
          {"healthz"},
          [](api& self, const request&, const target&) {
              const bool stops = self.state_.is_stopping;
@@ -239,6 +244,10 @@ response api::answer(const request& asked)
     allow_origin(asked, answer);
     answer.set(http::field::server, "timewheel");
     answer.set("X-Content-Type-Options", "nosniff");
+    // The page needs nothing from anywhere else, and nobody may put it into theirs.
+    answer.set(
+        "Content-Security-Policy", "default-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    );
     answer.keep_alive(asked.keep_alive());
     answer.prepare_payload();
     return answer;
@@ -285,7 +294,8 @@ std::string api::event() const
         {"execution", execution_stats_to_json(tasks_)},
         {"rings", rings_to_json(tasks_, now)},
         {"latest", std::move(latest)},
-        {"connections", state_.connections.load()}
+        {"connections", state_.connections.load()},
+        {"stopping", state_.is_stopping.load()}
     });
 }
 
