@@ -566,6 +566,7 @@ BOOST_AUTO_TEST_CASE(orders_of_destruction)
 BOOST_AUTO_TEST_CASE(a_wheel_that_its_context_destroys)
 {
     for (const bool is_busy : {false, true}) {
+        outcome end;
         asio::io_context pool;
         asio::io_context io;
         auto w = std::make_shared<virtual_wheel>(io, pool);
@@ -578,7 +579,6 @@ BOOST_AUTO_TEST_CASE(a_wheel_that_its_context_destroys)
             io.poll();
             pool.poll();
         }
-        outcome end;
         w->async_run_after(1h, [] {}, is_dropped().into(end));
         asio::post(io, [w] {});
         std::weak_ptr<virtual_wheel> alive = w;
