@@ -22,7 +22,10 @@ class clock_watch : private operation
 public:
     using driver_type = wheel_driver<Clock, WaitTraits>;
 
-    explicit clock_watch(driver_type& driver) noexcept : operation(&finish), driver_(driver) {}
+    explicit clock_watch(driver_type& driver) noexcept : operation(&finish), driver_(driver)
+    {
+        outcome = state::cancelled; // until it is started
+    }
 
     clock_watch(const clock_watch&) = delete;
     clock_watch& operator=(const clock_watch&) = delete;

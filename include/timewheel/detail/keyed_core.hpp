@@ -156,6 +156,7 @@ private:
     complete_triggers(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
 
     bool begin(run_type& run, record_type& record);
+    void put_back(const entry_pointer& entry, time_point now);
     bool is_current(const entry_type& entry, const run_type& run, timer_id id) const;
     bool allows_overlap() const noexcept
     {

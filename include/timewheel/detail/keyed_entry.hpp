@@ -68,6 +68,7 @@ struct keyed_entry
 
     timer_id timer = timer_id::none; // of the next run
     std::optional<time_point> next;
+    time_point decided_at{};             // when that was decided
     std::optional<time_point> last_turn; // when a run was last begun, or a scheduled one put off
 
     std::vector<active_run> active;

@@ -676,6 +676,8 @@ auto keyed_core<Key, T, Clock, WaitTraits>::decide_one(const entry_pointer& entr
             }
             data.reset();
             lock.lock();
+            if (Clock::now() < now) // it was set back
+                entry->is_asked = true;
             if (entry->is_asked || !can_decide(*entry)) {
                 after.discard(std::move(thrown));
                 continue;
@@ -723,6 +725,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::schedule(
     }
     entry->timer = add_timer(entry, next, false);
     entry->next = next;
+    entry->decided_at = now;
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -827,14 +830,19 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
         const lock_type lock(mutex_);
         if (!is_current(*entry, run, id))
             return false;
-        if (!run.is_triggered) {
+        const bool is_early = !run.is_triggered && record.started_at < record.scheduled_for;
+        if (is_early) {
+            put_back(entry, record.started_at);
+        } else if (!run.is_triggered) {
             entry->timer = timer_id::none;
             entry->next.reset();
             entry->last_turn = record.started_at;
             if (options_.reschedule == reschedule_policy::before_run)
                 ask(*entry);
         }
-        if (entry->active.empty() || allows_overlap()) {
+        if (is_early) {
+            // It does not count.
+        } else if (entry->active.empty() || allows_overlap()) {
             begins = true;
             after.discard(std::exchange(run.data, entry->data));
             run.generation = entry->generation;
@@ -861,6 +869,15 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
     perform(after);
     decide(entry);
     return begins;
+}
+
+// The clock was set back when the item was due already, which nobody has noticed.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::put_back(const entry_pointer& entry, time_point now)
+{
+    entry->timer = add_timer(entry, *entry->next, false);
+    if (entry->decided_at > now)
+        ask(*entry);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -992,7 +1009,8 @@ void keyed_core<Key, T, Clock, WaitTraits>::run_again(const entry_pointer& entry
         entry->triggered.push_back({id, 0});
 }
 
-// What is due is due by the new time, too, or was decided by it.
+// What was decided by a time that is yet to come again is decided anew, unless it is due by the new
+// time, too. What was decided before that is as right as it was.
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::on_clock_set_back()
 {
@@ -1003,7 +1021,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_clock_set_back()
         const time_point now = Clock::now();
         for (const auto& [key, entry] : entries_) {
             entry->last_turn.reset();
-            if (entry->next && *entry->next > now) {
+            if (entry->next && *entry->next > now && entry->decided_at > now) {
                 ask(*entry);
                 pending.push_back(entry);
             }
