@@ -382,7 +382,10 @@ const taskList = {
         }
         this.tasks = found.tasks;
         this.fetchedAt = performance.now();
-        byId("more").hidden = !found.next || this.limit === this.most;
+        const isAll = !found.next || this.limit === this.most;
+        if (isAll && document.activeElement === byId("more"))
+            this.table.focus();
+        byId("more").hidden = isAll;
         const more = found.next ? "; there may be more" : "";
         setText(this.table.caption, this.tasks.length === 0 ? "None" :
             `${number(this.tasks.length)} in order of number${more}`);
