@@ -17,7 +17,12 @@ function span(ms) {
     return `${number(Number(value.toFixed(name !== "ms" && value < 100 ? 1 : 0)))} ${name}`;
 }
 
-const timeOfDay = (ms) => new Date(ms).toLocaleTimeString();
+// With the date, unless it is today.
+function timeText(ms) {
+    const time = new Date(ms);
+    const isToday = time.toDateString() === new Date().toDateString();
+    return isToday ? time.toLocaleTimeString() : time.toLocaleString();
+}
 
 function element(name, properties = {}, ...children) {
     const made = Object.assign(document.createElement(name), properties);
@@ -60,7 +65,8 @@ function connect() {
 function disconnected() {
     source.close();
     isLost = true;
-    showConnection("lost", "Not connected", "The connection to the service is lost. Trying again…");
+    showConnection("lost", "Not connected",
+        "The connection to the service is lost. Trying again…");
     setTimeout(connect, 1000);
 }
 
@@ -107,7 +113,7 @@ const rings = [[152, 192], [106, 146], [60, 100]].map(([from, to]) => {
         slots.push(slot);
         byId("slots").append(slot);
     }
-    const hand = drawing("path", {d: `M0 ${-from}V${-to}l-4 -5h8z`});
+    const hand = drawing("path", {d: `M0 ${-from}V${-to}m-4 -5h8l-4 6z`});
     byId("hands").append(hand);
     return {slots, counts: new Array(slotsPerRing).fill(0), hand, turned: null};
 });
@@ -154,15 +160,15 @@ function showStates({stats, execution, connections}) {
         }
         setText(tile, number(count));
     }
-    setText(byId("facts"), `${number(stats.added)} tasks added, ${number(stats.queued)} queued for ` +
-        `a worker, ${number(stats.skipped)} runs skipped, ${number(connections)} connections`);
+    setText(byId("facts"), `${number(stats.added)} tasks added, ${number(stats.queued)} queued ` +
+        `for a worker, ${number(stats.skipped)} runs skipped, ${number(connections)} connections`);
 }
 
 function showLatest(tasks) {
     byId("latest").replaceChildren(...tasks.map((task) => {
         const state = element("span",
             {className: "state-" + task.state, textContent: stateName(task.state)});
-        const rest = [timeOfDay(task.finishedAt)];
+        const rest = [timeText(task.finishedAt)];
         if (task.duration !== undefined)
             rest.push("took " + span(task.duration));
         if (task.schedule)
@@ -245,12 +251,11 @@ function handleForm(id, send) {
     const error = byId(id + "-error");
     const mark = (field, isWrong) => {
         field.ariaInvalid = isWrong ? "true" : null;
-        if (isWrong) {
-            field.setAttribute("aria-describedby", error.id);
+        const hints = (field.getAttribute("aria-describedby") ?? "").split(" ");
+        const others = hints.filter((hint) => hint && hint !== error.id);
+        field.setAttribute("aria-describedby", others.concat(isWrong ? error.id : []).join(" "));
+        if (isWrong)
             field.focus();
-        } else {
-            field.removeAttribute("aria-describedby");
-        }
     };
     form.addEventListener("submit", async (submitted) => {
         submitted.preventDefault();
@@ -285,7 +290,7 @@ handleForm("batch", async (values) => {
 
 handleForm("stress", async (values) => {
     const {taskCount, creationTime, throughput} = await call("POST", "stress-test", values);
-    return `${number(taskCount)} tasks are added in ${number(Number(creationTime.toFixed(1)))} ms, ` +
+    return `${number(taskCount)} tasks are added in ${number(Math.ceil(creationTime))} ms, ` +
         `${number(Math.round(throughput))} per second.`;
 });
 
@@ -295,12 +300,15 @@ handleForm("schedule", async ({key, ...values}) => {
     return `Schedule ${key} is saved.`;
 });
 
-byId("schedule-by").addEventListener("change", ({target}) => {
+function showScheduleFields() {
     for (const part of byId("schedule").querySelectorAll("[data-by]")) {
-        part.hidden = part.dataset.by !== target.value;
-        part.querySelector("input").disabled = part.hidden;
+        part.hidden = part.dataset.by !== byId("schedule-by").value;
+        for (const field of part.querySelectorAll("input"))
+            field.disabled = part.hidden;
     }
-});
+}
+
+byId("schedule-by").addEventListener("change", showScheduleFields);
 
 // Lists. A row stays the same element as long as its item is shown, so that it keeps the focus.
 
@@ -319,8 +327,10 @@ function showRows(table, items, nameOf, makeRow, updateRow) {
     });
     const isFocusLost = [...old.values()].some((row) => row.contains(document.activeElement));
     old.forEach((row) => row.remove());
-    if (isFocusLost)
-        (body.rows[Math.min(focused, body.rows.length - 1)]?.querySelector("button") ?? table).focus();
+    if (isFocusLost) {
+        const nearest = body.rows[Math.min(focused, body.rows.length - 1)];
+        (nearest?.querySelector("button") ?? table).focus();
+    }
 }
 
 const cell = (properties, ...children) => element("td", properties, ...children);
@@ -364,13 +374,21 @@ const taskList = {
         const path = `tasks?limit=${this.limit}` + (state && `&state=${state}`);
         this.asked = path;
         const found = await callQuietly(path);
-        if (!found || this.asked !== path)
-            return; // or something else is to be shown by now
+        if (this.asked !== path)
+            return; // something else is to be shown by now
+        if (!found) {
+            this.counters = ""; // to try again
+            return;
+        }
         this.tasks = found.tasks;
         this.fetchedAt = performance.now();
-        byId("more").hidden = !found.next || this.limit === this.most;
+        const isAll = !found.next || this.limit === this.most;
+        if (isAll && document.activeElement === byId("more"))
+            this.table.focus();
+        byId("more").hidden = isAll;
+        const more = found.next ? "; there may be more" : "";
         setText(this.table.caption, this.tasks.length === 0 ? "None" :
-            `${number(this.tasks.length)} shown${found.next ? ", there may be more" : ""}`);
+            `${number(this.tasks.length)} in order of number${more}`);
         this.show();
     },
 
@@ -380,26 +398,25 @@ const taskList = {
             (row, task) => this.updateRow(row, task, passed));
     },
 
-    makeRow(task) {
-        return element("tr", {},
-            element("th", {scope: "row", className: "amount", textContent: task.id}), cell(), cell(),
-            cell({}, element("progress", {ariaLabel: "Progress of task " + task.id})),
-            cell({className: "amount"}), cell({className: "amount minor"}),
+    makeRow({id}) {
+        return element("tr", {}, element("th", {scope: "row"}), cell(),
+            cell({className: "remaining"}, element("span"),
+                element("progress", {ariaLabel: "Progress of task " + id})),
+            cell({className: "amount minor"}),
             cell({}, element("button",
-                {type: "button", textContent: "Cancel", ariaLabel: "Cancel task " + task.id})));
+                {type: "button", textContent: "Cancel", ariaLabel: "Cancel task " + id})));
     },
 
     updateRow(row, task, passed) {
         const isWaiting = task.state === "waiting";
         const remaining = Math.max(task.remaining - passed, 0);
         const whole = task.repeat && task.runs !== 0 ? task.repeat : task.delay;
-        const done = isWaiting && whole > 0 ? Math.max(1 - remaining / whole, 0) : 1;
-        const [, type, state, progress, left, runs, action] = row.cells;
-        setText(type, task.schedule ? `${task.type}, by ${task.schedule}` : task.type);
+        const [name, state, progress, runs, action] = row.cells;
+        setText(name, `${task.id} ${task.type}` + (task.schedule ? `, by ${task.schedule}` : ""));
         state.className = "state-" + task.state;
         setText(state, stateName(task.state));
-        progress.firstChild.value = done;
-        setText(left, isWaiting ? span(remaining) : "");
+        setText(progress.firstChild, isWaiting ? span(remaining) : "–");
+        progress.lastChild.value = isWaiting && whole > 0 ? Math.max(1 - remaining / whole, 0) : 1;
         setText(runs, number(task.runs));
         action.firstChild.hidden = !isWaiting && task.state !== "running";
     }
@@ -442,13 +459,14 @@ const scheduleList = {
         const {schedules} = found;
         const shown = schedules.slice(0, this.most);
         setText(this.table.caption, schedules.length === 0 ? "None" :
-            `${number(shown.length)} of ${number(schedules.length)} shown`);
+            `${number(shown.length)} of ${number(schedules.length)}`);
         showRows(this.table, shown, (schedule) => schedule.key, this.makeRow, this.updateRow);
     },
 
     makeRow({key}) {
         return element("tr", {}, element("th", {scope: "row", textContent: key}), cell(),
-            cell({className: "minor"}), cell(), cell({className: "amount"}), cell({className: "minor"}),
+            cell({className: "minor"}), cell(), cell({className: "amount minor"}),
+            cell({className: "minor"}),
             cell({}, element("button",
                 {type: "button", textContent: "Remove", ariaLabel: "Remove schedule " + key})));
     },
@@ -457,7 +475,7 @@ const scheduleList = {
         const last = schedule.history.at(-1);
         const texts = [
             schedule.cron ?? "every " + span(schedule.period), schedule.type,
-            schedule.nextRun ? timeOfDay(schedule.nextRun) : schedule.state, number(schedule.runs),
+            schedule.nextRun ? timeText(schedule.nextRun) : schedule.state, number(schedule.runs),
             last ? `${stateName(last.outcome)}, took ${span(last.duration)}` : ""
         ];
         texts.forEach((text, i) => setText(row.cells[i + 1], text));
@@ -475,6 +493,7 @@ setInterval(() => {
         scheduleList.refresh();
 }, 1000);
 
+showScheduleFields();
 connect();
 taskList.refresh();
 scheduleList.refresh();
