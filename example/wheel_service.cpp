@@ -22,23 +22,40 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
+
+#include <sys/resource.h>
 
 namespace {
 
+// Each connection needs a descriptor, and a shell gives few.
+void allow_descriptors(std::size_t count)
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count)
+        return;
+    limit.rlim_cur = (std::min)(static_cast<rlim_t>(count), limit.rlim_max);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < count)
+        std::cerr << "max-connections: the system allows " << limit.rlim_max
+                  << " open files, so that there will be fewer connections\n";
+}
+
 int run(const wheel_service::config& chosen)
 {
+    std::signal(SIGPIPE, SIG_IGN); // nobody has to read what is printed
+    allow_descriptors(chosen.max_connections + wheel_service::other_descriptors);
     wheel_service::task_service tasks(chosen);
     wheel_service::http_server server(chosen, tasks);
 
-    const auto at = server.endpoint();
-    std::cout << "http://" << at << "/\n" << std::flush;
-
+    // Whoever has read the address may send a signal already.
     boost::asio::signal_set signals(server.context(), SIGINT, SIGTERM);
+    std::cout << "http://" << server.endpoint() << "/\n" << std::flush;
     signals.async_wait([&](const boost::system::error_code& ec, int) {
         if (ec)
             return;
@@ -69,7 +86,7 @@ int main(int argc, char* argv[])
     } catch (const wheel_service::bad_setting& error) {
         std::cerr << error.what() << "\nTry wheel_service --help.\n";
         return 2;
-    } catch (const boost::system::system_error& error) {
+    } catch (const std::exception& error) {
         std::cerr << "can't start: " << error.what() << '\n';
         return EXIT_FAILURE;
     }

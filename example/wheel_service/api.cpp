@@ -8,20 +8,20 @@
 #include "metrics.hpp"
 #include "page.hpp"
 #include "request_fields.hpp"
+#include "text.hpp"
 
 #include <timewheel/calendar.hpp>
 #include <timewheel/error.hpp>
 
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/field.hpp>
-#include <boost/beast/http/verb.hpp>
-#include <boost/beast/version.hpp>
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/system/system_error.hpp>
 #include <boost/url/parse.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <random>
@@ -30,7 +30,6 @@ namespace wheel_service {
 
 namespace json = boost::json;
 using boost::beast::http::status;
-using http::verb;
 
 namespace {
 
@@ -45,8 +44,8 @@ std::uint64_t to_number(const std::string& name, const std::string& text, std::u
         throw api_error(
             status::bad_request,
             "invalid_field",
-            name + ": '" + text.substr(0, 60) +
-                "' is not allowed; it takes a whole number from 0 to " + std::to_string(most),
+            name + ": '" + quotable(text) + "' is not allowed; it takes a whole number from 0 to " +
+                std::to_string(most),
             name
         );
     return number;
@@ -65,6 +64,29 @@ std::string list_of(const std::vector<verb>& methods)
     return text;
 }
 
+bool is_safe(verb method)
+{
+    return method == verb::get || method == verb::head || method == verb::options;
+}
+
+void check_key(const std::string& key)
+{
+    std::string fault;
+    if (key.size() > longest_key)
+        fault = "it has " + std::to_string(key.size()) + " bytes";
+    else if (!is_readable(key))
+        fault = "'" + quotable(key) + "' is not allowed";
+    else
+        return;
+    throw api_error(
+        status::bad_request,
+        "invalid_field",
+        "key: " + fault + "; it takes at most " + std::to_string(longest_key) +
+            " bytes of UTF-8 without control characters",
+        "key"
+    );
+}
+
 }
 
 struct api::parsed_target
@@ -75,8 +97,7 @@ struct api::parsed_target
 
 struct api::content
 {
-    content(json::object body, status with = status::ok) : text(json::serialize(body)), code(with)
-    {}
+    content(json::object body, status with = status::ok) : text(to_text(body)), code(with) {}
 
     content(std::string body, const char* content_type) : text(std::move(body)), type(content_type)
     {}
@@ -92,6 +113,17 @@ struct api::route
     verb method;
     std::vector<std::string> path;
     content (*call)(api&, const request&, const parsed_target&);
+
+    [[nodiscard]] bool matches(const parsed_target& target) const
+    {
+        if (path.size() != target.segments.size())
+            return false;
+        for (std::size_t i = 0; i != path.size(); ++i) {
+            if (path[i] == "*" ? target.segments[i].empty() : path[i] != target.segments[i])
+                return false;
+        }
+        return true;
+    }
 };
 
 const std::vector<api::route>& api::routes()
@@ -143,6 +175,10 @@ const std::vector<api::route>& api::routes()
         {verb::get,
          {"api", "timingwheel", "tasks"},
          [](api& self, const request&, const target& asked) { return self.list_tasks(asked); }},
+        // For HEAD; the server sends the stream.
+        {verb::get,
+         {"api", "timingwheel", "events"},
+         [](api&, const request&, const target&) { return content("", "text/event-stream"); }},
         {verb::post,
          {"api", "timingwheel", "tasks", "sample"},
          [](api& self, const request& asked, const target&) { return self.add_sample(asked); }},
@@ -189,8 +225,12 @@ const std::vector<api::route>& api::routes()
 
 api::parsed_target api::parse_target(const request& asked)
 {
-    const auto url = boost::urls::parse_origin_form({asked.target().data(), asked.target().size()});
-    if (!url)
+    const boost::urls::string_view text(asked.target().data(), asked.target().size());
+    // With the host is the form for proxies, which everybody has to understand.
+    const bool has_host = text.starts_with("http://") || text.starts_with("https://");
+    const auto url =
+        has_host ? boost::urls::parse_absolute_uri(text) : boost::urls::parse_origin_form(text);
+    if (!url || (has_host && url->host().empty()))
         throw api_error(
             status::bad_request, "invalid_target", "the target of the request is not a path"
         );
@@ -199,14 +239,49 @@ api::parsed_target api::parse_target(const request& asked)
         target.segments.emplace_back(segment.begin(), segment.end());
     if (target.segments.empty())
         target.segments.emplace_back();
-    for (const auto parameter : url->params())
-        target.query[std::string(parameter.key)] = std::string(parameter.value);
+    for (const auto parameter : url->params()) {
+        const std::string name(parameter.key);
+        if (!target.query.emplace(name, std::string(parameter.value)).second)
+            throw api_error(
+                status::bad_request,
+                "invalid_field",
+                quotable(name) + ": it is there twice",
+                quotable(name)
+            );
+    }
     return target;
+}
+
+std::optional<api_error> api::find_fault(const http::request_header<>& asked)
+{
+    const auto invalid = [](const char* what) {
+        return api_error(status::bad_request, "invalid_request", what);
+    };
+    const auto hosts = asked.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && asked.version() >= 11))
+        return invalid("there must be one Host");
+    // Whoever does not know where a body ends takes it for the next request.
+    const auto codings = asked.equal_range(http::field::transfer_encoding);
+    for (auto each = codings.first; each != codings.second; ++each) {
+        if (!boost::beast::iequals(each->value(), "chunked"))
+            return invalid("the only Transfer-Encoding that is known is chunked");
+    }
+    const auto expected = asked.find(http::field::expect);
+    if (asked.version() >= 11 && expected != asked.end() &&
+        !boost::beast::iequals(expected->value(), "100-continue"))
+        return api_error(
+            status::expectation_failed,
+            "expectation_failed",
+            "the only expectation that is known is 100-continue"
+        );
+    return std::nullopt;
 }
 
 bool api::is_for_events(const request& asked)
 {
-    return asked.method() == verb::get && asked.target() == "/api/timingwheel/events";
+    const auto target = asked.target();
+    return asked.method() == verb::get &&
+           target.substr(0, target.find('?')) == "/api/timingwheel/events";
 }
 
 response api::answer(const request& asked)
@@ -215,8 +290,7 @@ response api::answer(const request& asked)
     response answer;
     try {
         if (asked.method() == verb::options) {
-            answer = response(status::no_content, asked.version());
-            answer.set(http::field::allow, "GET, POST, PUT, DELETE, OPTIONS");
+            answer = answer_options(asked);
         } else {
             content found = dispatch(asked);
             answer = response(found.code, asked.version());
@@ -250,6 +324,21 @@ response api::answer(const request& asked)
     );
     answer.keep_alive(asked.keep_alive());
     answer.prepare_payload();
+    if (asked.method() == verb::head)
+        answer.body().clear(); // its length is told all the same
+    return answer;
+}
+
+response api::answer_options(const request& asked) const
+{
+    std::vector<verb> methods{verb::get, verb::head, verb::post, verb::put, verb::delete_};
+    if (asked.target() != "*")
+        methods = methods_of(parse_target(asked));
+    if (methods.empty())
+        throw not_found("such resource");
+    methods.push_back(verb::options);
+    response answer(status::no_content, asked.version());
+    answer.set(http::field::allow, list_of(methods));
     return answer;
 }
 
@@ -260,7 +349,7 @@ response api::refuse(const api_error& error, unsigned version, bool keep_alive)
     json::object text{{"code", error.code}, {"message", error.what()}};
     if (!error.field.empty() && error.status != status::method_not_allowed)
         text["field"] = error.field;
-    answer.body() = json::serialize(json::object{{"error", std::move(text)}});
+    answer.body() = to_text(json::object{{"error", std::move(text)}});
     answer.keep_alive(keep_alive);
     answer.prepare_payload();
     return answer;
@@ -289,7 +378,7 @@ std::string api::event() const
     json::array latest;
     for (const task& each : tasks_.store().latest(10))
         latest.push_back(to_json(each, now));
-    return json::serialize(json::object{
+    return to_text(json::object{
         {"stats", stats_to_json(tasks_)},
         {"execution", execution_stats_to_json(tasks_)},
         {"rings", rings_to_json(tasks_, now)},
@@ -299,33 +388,56 @@ std::string api::event() const
     });
 }
 
-api::content api::dispatch(const request& asked)
+// A browser sends a simple POST for a page of any origin without asking, and only hides the answer.
+void api::check_origin(const request& asked) const
 {
-    const parsed_target target = parse_target(asked);
-    const auto matches = [&](const std::vector<std::string>& path) {
-        if (path.size() != target.segments.size())
-            return false;
-        for (std::size_t i = 0; i != path.size(); ++i) {
-            if (path[i] == "*" ? target.segments[i].empty() : path[i] != target.segments[i])
-                return false;
-        }
-        return true;
-    };
+    const auto found = asked.find(http::field::origin);
+    if (found == asked.end() || is_safe(asked.method()))
+        return;
+    const std::string origin(found->value());
+    const std::string host(asked[http::field::host]);
+    const auto& allowed = config_.allowed_origins;
+    if (origin == "http://" + host || origin == "https://" + host ||
+        std::find(allowed.begin(), allowed.end(), origin) != allowed.end())
+        return;
+    throw api_error(
+        status::forbidden,
+        "origin_not_allowed",
+        "pages of the origin '" + quotable(origin) + "' are not allowed; see allowed-origins"
+    );
+}
+
+std::vector<verb> api::methods_of(const parsed_target& target)
+{
     std::vector<verb> methods;
     for (const route& each : routes()) {
-        if (!matches(each.path))
+        if (!each.matches(target))
             continue;
-        if (each.method == asked.method())
-            return each.call(*this, asked, target);
         methods.push_back(each.method);
+        if (each.method == verb::get)
+            methods.push_back(verb::head);
     }
+    return methods;
+}
+
+api::content api::dispatch(const request& asked)
+{
+    check_origin(asked);
+    const parsed_target target = parse_target(asked);
+    const verb method = asked.method() == verb::head ? verb::get : asked.method();
+    for (const route& each : routes()) {
+        if (each.method == method && each.matches(target))
+            return each.call(*this, asked, target);
+    }
+    std::vector<verb> methods = methods_of(target);
     if (methods.empty())
         throw not_found("such resource");
+    methods.push_back(verb::options);
     const std::string allowed = list_of(methods);
     throw api_error(
         status::method_not_allowed,
         "method_not_allowed",
-        std::string(asked.method_string()) + " is not allowed here; " + allowed + " is",
+        quotable(std::string(asked.method_string())) + " is not allowed here; " + allowed + " are",
         allowed
     );
 }
@@ -346,7 +458,7 @@ api::content api::list_tasks(const parsed_target& target) const
                 throw api_error(
                     status::bad_request,
                     "invalid_field",
-                    "state: '" + value.substr(0, 60) + "' is not allowed; it takes one of " + names,
+                    "state: '" + quotable(value) + "' is not allowed; it takes one of " + names,
                     "state"
                 );
             }
@@ -358,8 +470,8 @@ api::content api::list_tasks(const parsed_target& target) const
             throw api_error(
                 status::bad_request,
                 "unknown_field",
-                "there is no parameter '" + name.substr(0, 60) + "'; there are state, limit, after",
-                name.substr(0, 60)
+                "there is no parameter '" + quotable(name) + "'; there are state, limit, after",
+                quotable(name)
             );
         }
     }
@@ -421,7 +533,7 @@ api::content api::add_sample(const request& asked)
         {"taskId", std::to_string(id)},
         {"type", type},
         {"delay", delay.count()},
-        {"message", "Task created"}
+        {"message", "Task created successfully"}
     };
     if (repeat)
         body["repeat"] = *repeat;
@@ -463,7 +575,9 @@ api::content api::add_batch(const request& asked)
         names.push_back(json::string(std::to_string(id)));
     return {
         json::object{
-            {"taskIds", std::move(names)}, {"count", ids.size()}, {"message", "Batch tasks created"}
+            {"taskIds", std::move(names)},
+            {"count", ids.size()},
+            {"message", "Batch tasks created successfully"}
         },
         status::created
     };
@@ -478,13 +592,15 @@ api::content api::stress_test(const request& asked)
     const auto begun = clock::now();
     const auto ids =
         add_tasks(count, fields.delay("minDelay", 100), fields.delay("maxDelay", 5000));
-    const double seconds = std::chrono::duration<double>(clock::now() - begun).count();
+    const std::chrono::duration<double, std::milli> needed = clock::now() - begun;
+    const double milliseconds = (std::max)(std::round(needed.count() * 1000) / 1000, 0.001);
+    const double per_second = static_cast<double>(ids.size()) / milliseconds * 1000;
     return {
         json::object{
             {"taskCount", ids.size()},
-            {"creationTime", seconds * 1000},
-            {"throughput", static_cast<double>(ids.size()) / seconds},
-            {"message", "Stress test tasks created"}
+            {"creationTime", milliseconds},
+            {"throughput", std::round(per_second * 10) / 10},
+            {"message", "Stress test completed successfully"}
         },
         status::created
     };
@@ -506,14 +622,7 @@ api::content api::list_schedules() const
 api::content api::put_schedule(const request& asked, const std::string& key)
 {
     check_accepts();
-    if (key.size() > longest_key)
-        throw api_error(
-            status::bad_request,
-            "invalid_field",
-            "key: it has " + std::to_string(key.size()) + " bytes; it takes at most " +
-                std::to_string(longest_key),
-            "key"
-        );
+    check_key(key);
     const request_fields fields(asked.body(), {"type", "cron", "period"});
     schedule planned;
     planned.type = fields.sample_type("type");
@@ -536,7 +645,7 @@ api::content api::put_schedule(const request& asked, const std::string& key)
             );
         }
     }
-    if (!tasks_.find_schedule(key) && tasks_.schedules().size() >= config_.max_schedules)
+    if (!tasks_.find_schedule(key) && tasks_.schedule_count() >= config_.max_schedules)
         throw api_error(
             status::service_unavailable,
             "too_many_schedules",
@@ -553,16 +662,18 @@ api::content api::put_schedule(const request& asked, const std::string& key)
 
 api::content api::show_schedule(const std::string& key) const
 {
+    check_key(key);
     const auto found = tasks_.find_schedule(key);
     if (!found)
-        throw not_found("schedule '" + key.substr(0, 60) + "'");
+        throw not_found("schedule '" + quotable(key) + "'");
     return to_json(*found);
 }
 
 api::content api::remove_schedule(const std::string& key)
 {
+    check_key(key);
     if (!tasks_.remove_schedule(key))
-        throw not_found("schedule '" + key.substr(0, 60) + "'");
+        throw not_found("schedule '" + quotable(key) + "'");
     return json::object{{"key", key}, {"removed", true}};
 }
 
@@ -570,7 +681,10 @@ api::content api::metrics() const
 {
     if (!config_.enable_metrics)
         throw not_found("such resource: enable-metrics is false");
-    return {metrics_text(tasks_, state_.connections, state_.requests), "text/plain; version=0.0.4"};
+    return {
+        metrics_text(tasks_, state_.connections, state_.requests),
+        "text/plain; version=0.0.4; charset=utf-8"
+    };
 }
 
 }

@@ -11,12 +11,13 @@
 
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/verb.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace wheel_service {
@@ -25,6 +26,7 @@ namespace http = boost::beast::http;
 
 using request = http::request<http::string_body>;
 using response = http::response<http::string_body>;
+using http::verb;
 
 /// What the server tells of itself.
 struct server_state
@@ -46,6 +48,9 @@ public:
 
     [[nodiscard]] response answer(const request& asked);
 
+    /// Why the header alone makes a request impossible to answer, if it does.
+    [[nodiscard]] static std::optional<api_error> find_fault(const http::request_header<>& asked);
+
     /// Whether the request is for the stream of events, which the server sends by itself.
     [[nodiscard]] static bool is_for_events(const request& asked);
 
@@ -65,7 +70,10 @@ private:
 
     static const std::vector<route>& routes();
     static parsed_target parse_target(const request& asked);
+    static std::vector<verb> methods_of(const parsed_target& target);
 
+    void check_origin(const request& asked) const;
+    response answer_options(const request& asked) const;
     content dispatch(const request& asked);
     content list_tasks(const parsed_target& target) const;
     content show_task(const std::string& id) const;

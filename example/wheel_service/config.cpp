@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -89,7 +92,7 @@ setting span(
     };
 }
 
-bool set_flag(config& chosen, const std::string& text)
+bool set_metrics(config& chosen, const std::string& text)
 {
     chosen.enable_metrics = text == "true";
     return text == "true" || text == "false";
@@ -117,13 +120,26 @@ bool set_address(config& chosen, const std::string& text)
     return !ec;
 }
 
+// Whether a browser could send this. It writes them in lower case and without a path.
+bool is_origin(std::string_view text)
+{
+    const std::size_t colon = text.find("://");
+    if (colon == text.npos || (text.substr(0, colon) != "http" && text.substr(0, colon) != "https"))
+        return false;
+    const std::string_view host = text.substr(colon + 3);
+    return !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+               std::string_view("-._:[]").find(c) != std::string_view::npos;
+    });
+}
+
 bool set_origins(config& chosen, const std::string& text)
 {
     chosen.allowed_origins.clear();
     for (std::size_t from = 0; from < text.size();) {
         const std::size_t to = (std::min)(text.find(',', from), text.size());
         const std::string origin = text.substr(from, to - from);
-        if (!origin.starts_with("http://") && !origin.starts_with("https://"))
+        if (!is_origin(origin))
             return false;
         chosen.allowed_origins.push_back(origin);
         from = to + 1;
@@ -139,7 +155,7 @@ const std::vector<setting>& settings()
         number("port", &config::port, 0, 65535, "port to listen on; 0: any that is free"),
         span("tick-duration", &config::tick_duration, 1, 60'000, "tick of the wheel"),
         number("worker-threads", &config::worker_threads, 1, 256, "threads that run tasks"),
-        {"enable-metrics", "true", "whether there is /metrics", "true or false", set_flag},
+        {"enable-metrics", "true", "whether there is /metrics", "true or false", set_metrics},
         span("task-timeout", &config::task_timeout, 1, day, "how long a task may run"),
         number("queue-size", &config::queue_size, 1, 10'000'000, "tasks queued for the workers"),
         {"queue-policy",
@@ -190,29 +206,104 @@ po::options_description describe()
     return all;
 }
 
-void read_file(const std::string& name, const po::options_description& keys, po::variables_map& to)
+const setting& find_setting(const std::string& name)
+{
+    return *std::find_if(settings().begin(), settings().end(), [&](const setting& each) {
+        return each.name == name;
+    });
+}
+
+// Checks the values from one source, so that the message can say which it is.
+void check(const po::parsed_options& given, const std::string& source)
+{
+    config ignored;
+    for (const auto& each : given.options) {
+        if (each.string_key == "help" || each.string_key == "config")
+            continue;
+        const setting& known = find_setting(each.string_key);
+        const std::string value = each.value.empty() ? "" : each.value.front();
+        if (!known.set(ignored, value))
+            throw bad_setting(
+                source + known.name + ": '" + value + "' is not allowed; it takes " + known.allowed
+            );
+    }
+}
+
+po::parsed_options read_command_line(int argc, char* argv[], const po::options_description& all)
+{
+    const po::positional_options_description none;
+    try {
+        po::parsed_options given =
+            po::command_line_parser(argc, argv).options(all).positional(none).run();
+        check(given, "");
+        return given;
+    } catch (const po::invalid_command_line_syntax& error) {
+        const std::string name = error.get_option_name().substr(
+            (std::min)(error.get_option_name().find_first_not_of('-'), std::size_t{2})
+        );
+        for (const setting& each : settings()) {
+            if (each.name == name)
+                throw bad_setting(name + ": the value is missing; it takes " + each.allowed);
+        }
+        throw;
+    }
+}
+
+po::parsed_options read_environment(const po::options_description& keys)
+{
+    // Other programs have variables that begin like ours, so that an unknown one is no mistake.
+    po::parsed_options given = po::parse_environment(keys, [](const std::string& variable) {
+        for (const setting& each : settings()) {
+            if (variable == environment_name(each.name))
+                return each.name;
+        }
+        return std::string();
+    });
+    check(given, "in the environment: ");
+    return given;
+}
+
+// Line by line, since the parser does not say where a mistake is.
+po::parsed_options read_file(const std::string& name, const po::options_description& keys)
 {
     std::ifstream file(name);
-    if (!file)
+    std::error_code ec;
+    if (!file || std::filesystem::is_directory(name, ec))
         throw bad_setting("config: the file '" + name + "' can't be read");
-    try {
-        po::store(po::parse_config_file(file, keys), to);
-    } catch (const po::error& error) {
-        throw bad_setting("in the file '" + name + "': " + error.what());
+    po::parsed_options given(&keys);
+    std::map<std::string, int> lines;
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+        const std::string source = name + ":" + std::to_string(number) + ": ";
+        if (line.find_first_not_of(" \t\r") != line.npos &&
+            line[line.find_first_not_of(" \t\r")] == '[')
+            throw bad_setting(source + "there are no sections, only lines 'key = value'");
+        try {
+            std::istringstream one(line);
+            po::parsed_options parsed = po::parse_config_file(one, keys);
+            check(parsed, source);
+            for (auto& each : parsed.options) {
+                const auto [first, is_new] = lines.emplace(each.string_key, number);
+                if (!is_new)
+                    throw bad_setting(
+                        source + each.string_key + ": it is in line " +
+                        std::to_string(first->second) + " already"
+                    );
+                given.options.push_back(std::move(each));
+            }
+        } catch (const po::error& error) {
+            throw bad_setting(source + error.what());
+        }
     }
+    return given;
 }
 
 void set_all(const po::variables_map& given, config& chosen)
 {
     for (const setting& each : settings()) {
         const auto found = given.find(each.name);
-        if (found == given.end())
-            continue;
-        const auto& value = found->second.as<std::string>();
-        if (!each.set(chosen, value))
-            throw bad_setting(
-                each.name + ": '" + value + "' is not allowed; it takes " + each.allowed
-            );
+        if (found != given.end())
+            each.set(chosen, found->second.as<std::string>());
     }
 }
 
@@ -229,21 +320,13 @@ std::optional<config> read_config(int argc, char* argv[])
 
     po::variables_map given;
     try {
-        const po::positional_options_description none;
-        po::store(po::command_line_parser(argc, argv).options(all).positional(none).run(), given);
-        po::store(
-            po::parse_environment(
-                keys,
-                [](const std::string& variable) {
-                    for (const setting& each : settings()) {
-                        if (variable == environment_name(each.name))
-                            return each.name;
-                    }
-                    return std::string();
-                }
-            ),
-            given
-        );
+        // Nothing else matters to somebody who asks for help.
+        po::store(read_command_line(argc, argv, all), given);
+        if (given.count("help") == 0) {
+            po::store(read_environment(keys), given);
+            if (given.count("config") != 0)
+                po::store(read_file(given["config"].as<std::string>(), keys), given);
+        }
     } catch (const po::error& error) {
         throw bad_setting(error.what());
     }
@@ -258,8 +341,6 @@ std::optional<config> read_config(int argc, char* argv[])
                      "it could not start.\n";
         return std::nullopt;
     }
-    if (given.count("config") != 0)
-        read_file(given["config"].as<std::string>(), keys, given);
     config chosen;
     set_all(given, chosen);
     return chosen;

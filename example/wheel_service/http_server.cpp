@@ -19,10 +19,13 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
+#include <sstream>
+#include <tuple>
 #include <utility>
 
 namespace wheel_service {
@@ -39,9 +42,17 @@ namespace {
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr auto event_interval = 250ms;
 
+// How long it is waited until a client has taken the last answer and closes.
+constexpr auto farewell_time = 3s;
+
+// More connections than are allowed are told so, as long as there are not too many of these, too.
+constexpr std::size_t refused_at_a_time = 100;
+
+constexpr std::size_t read_size = 4096;
+
 api_error to_api_error(const error_code& ec)
 {
-    if (ec == http::error::header_limit)
+    if (ec == http::error::header_limit || ec == http::error::buffer_overflow)
         return {
             status::request_header_fields_too_large, "header_too_large", "the header is too large"
         };
@@ -49,6 +60,8 @@ api_error to_api_error(const error_code& ec)
         return {status::payload_too_large, "body_too_large", "the body is too large"};
     if (ec == timewheel::error::timed_out)
         return {status::request_timeout, "timeout", "the request did not come in time"};
+    if (ec == http::error::partial_message)
+        return {status::bad_request, "invalid_request", "the request ends too early"};
     return {status::bad_request, "invalid_request", "this is not HTTP: " + ec.message()};
 }
 
@@ -57,26 +70,54 @@ bool is_clients_fault(const error_code& ec)
 {
     return ec == timewheel::error::timed_out ||
            (ec.category() == http::make_error_code(http::error::bad_method).category() &&
-            ec != http::error::end_of_stream && ec != http::error::partial_message);
+            ec != http::error::end_of_stream);
+}
+
+tcp::acceptor listen(asio::io_context& context, const config& chosen)
+{
+    const tcp::endpoint at(asio::ip::make_address(chosen.address), chosen.port);
+    try {
+        return tcp::acceptor(context, at);
+    } catch (const boost::system::system_error& error) {
+        std::ostringstream place;
+        place << "listen on " << at;
+        throw boost::system::system_error(error.code(), place.str());
+    }
 }
 
 }
 
 struct http_server::connection
 {
-    connection(tcp::socket accepted, std::chrono::milliseconds idle_timeout)
-        : socket(std::move(accepted))
-        , idle(socket.get_executor(), idle_timeout)
-    {}
+    connection(http_server& owner, tcp::socket accepted)
+        : server(owner)
+        , socket(std::move(accepted))
+        , idle(socket.get_executor(), server.config_.idle_timeout)
+        , buffer(server.config_.header_limit + read_size)
+    {
+        server.connections_.insert(this);
+        server.state_.connections = server.connections_.size();
+    }
 
+    ~connection()
+    {
+        server.connections_.erase(this);
+        server.state_.connections = server.connections_.size();
+    }
+
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+
+    http_server& server;
     tcp::socket socket;
     timewheel::idle_timer idle;
     boost::beast::flat_buffer buffer;
+    bool is_asking = false; // has sent a part of a request
 };
 
 http_server::http_server(const config& chosen, task_service& tasks)
     : config_(chosen)
-    , acceptor_(context_, tcp::endpoint(asio::ip::make_address(chosen.address), chosen.port))
+    , acceptor_(listen(context_, chosen))
     , api_(chosen, tasks, state_)
 {
     asio::co_spawn(context_, accept(), asio::detached);
@@ -102,9 +143,12 @@ void http_server::begin_stop()
 void http_server::end_stop()
 {
     asio::post(context_, [this] {
+        is_closed_ = true;
         stop_events_.emit(asio::cancellation_type::terminal);
-        for (connection* const client : connections_)
-            client->socket.close();
+        for (connection* const client : connections_) {
+            error_code ignored;
+            client->socket.close(ignored);
+        }
     });
 }
 
@@ -122,64 +166,72 @@ asio::awaitable<void> http_server::accept()
 
 asio::awaitable<void> http_server::attend(tcp::socket socket)
 {
-    connection client(std::move(socket), config_.idle_timeout);
+    if (is_closed_ || connections_.size() >= config_.max_connections + refused_at_a_time)
+        co_return;
+    connection client(*this, std::move(socket));
     error_code ignored;
     client.socket.set_option(tcp::no_delay(true), ignored);
-    if (connections_.size() >= config_.max_connections) {
-        const api_error full(
-            status::service_unavailable, "too_many_connections", "there are too many connections"
+    if (connections_.size() > config_.max_connections) {
+        co_await refuse(
+            client,
+            {status::service_unavailable,
+             "too_many_connections",
+             "there are too many connections: try again later"}
         );
-        co_await send(client, api::refuse(full, 11, false));
-        client.socket.shutdown(tcp::socket::shutdown_send, ignored);
         co_return;
     }
-    connections_.insert(&client);
-    state_.connections = connections_.size();
-    co_await (serve(client) || client.idle.async_wait(as_result));
-    connections_.erase(&client);
-    state_.connections = connections_.size();
+    const auto first = co_await (serve(client) || client.idle.async_wait(as_result));
+    if (first.index() == 0)
+        co_await linger(client);
+    else if (client.is_asking)
+        co_await refuse(client, to_api_error(timewheel::error::timed_out));
 }
 
 asio::awaitable<void> http_server::serve(connection& client)
 {
-    while (co_await serve_one(client))
-        continue;
-    error_code ignored;
-    client.socket.shutdown(tcp::socket::shutdown_send, ignored);
+    for (bool is_kept = true; is_kept;)
+        is_kept = co_await serve_one(client);
 }
 
 // Returns whether the connection is kept.
 asio::awaitable<bool> http_server::serve_one(connection& client)
 {
     if (client.buffer.size() == 0) {
+        // A connection without a request has no buffer.
+        client.buffer.shrink_to_fit();
         const auto [ec] = co_await client.socket.async_wait(tcp::socket::wait_read, as_result);
         if (ec)
             co_return false;
     }
+    client.is_asking = true;
     client.idle.touch();
-    http::request_parser<http::string_body> parser;
-    parser.header_limit(static_cast<std::uint32_t>(config_.header_limit));
+    request_parser parser;
     parser.body_limit(config_.body_limit);
-    const auto in_time = [&] {
-        return timewheel::timeout_after(config_.request_timeout, as_result);
-    };
-    auto [ec, n] =
-        co_await http::async_read_header(client.socket, client.buffer, parser, in_time());
-    if (!ec && parser.get()[http::field::expect] == "100-continue") {
-        http::response<http::empty_body> go_on(status::continue_, parser.get().version());
-        co_await http::async_write(client.socket, go_on, as_result);
+    error_code ec = co_await receive(client, parser, [](const request_parser& each) {
+        return each.is_header_done();
+    });
+    std::optional<api_error> fault;
+    if (!ec)
+        fault = api::find_fault(parser.get());
+    if (!ec && !fault) {
+        if (parser.get().version() >= 11 && parser.get().count(http::field::expect) != 0 &&
+            !parser.is_done() && client.buffer.size() == 0) {
+            http::response<http::empty_body> go_on(status::continue_, parser.get().version());
+            co_await http::async_write(client.socket, go_on, as_result);
+        }
+        parser.eager(true);
+        ec = co_await receive(client, parser, [](const request_parser& each) {
+            return each.is_done();
+        });
     }
-    if (!ec) {
-        client.idle.touch();
-        std::tie(ec, n) =
-            co_await http::async_read(client.socket, client.buffer, parser, in_time());
-    }
-    client.idle.touch();
-    if (ec) {
-        if (is_clients_fault(ec))
-            co_await send(client, api::refuse(to_api_error(ec), 11, false));
+    client.is_asking = false;
+    if (ec && is_clients_fault(ec))
+        fault = to_api_error(ec);
+    if (fault)
+        co_await send(client, api::refuse(*fault, 11, false));
+    if (ec || fault)
         co_return false;
-    }
+
     const request asked = parser.release();
     if (api::is_for_events(asked)) {
         co_await send_events(client, asked);
@@ -192,6 +244,44 @@ asio::awaitable<bool> http_server::serve_one(connection& client)
     co_return is_kept&& client.socket.is_open();
 }
 
+// Every piece that comes touches the idle timer; it must be enough within the request timeout.
+asio::awaitable<error_code>
+http_server::receive(connection& client, request_parser& parser, has_come is_enough)
+{
+    const bool is_header = !parser.is_header_done();
+    const auto deadline = clock::now() + config_.request_timeout;
+    std::size_t parsed = 0;
+    while (!is_enough(parser)) {
+        error_code ec;
+        const std::size_t used = parser.put(client.buffer.data(), ec);
+        client.buffer.consume(used);
+        parsed += used;
+        if (ec && ec != http::error::need_more)
+            co_return ec;
+        const std::size_t unparsed = client.buffer.size();
+        if (is_header && parsed + (parser.is_header_done() ? 0 : unparsed) > config_.header_limit)
+            co_return http::error::header_limit;
+        if (is_enough(parser) || (!ec && used != 0))
+            continue;
+        if (unparsed == client.buffer.max_size())
+            co_return http::error::buffer_overflow; // one line of a chunked body
+        const auto room = client.buffer.prepare(
+            (std::min)(read_size, client.buffer.max_size() - client.buffer.size())
+        );
+        const auto [read_ec, n] = co_await client.socket.async_read_some(
+            room, timewheel::timeout_after(deadline - clock::now(), as_result)
+        );
+        if (read_ec == asio::error::eof)
+            co_return parser.got_some() || unparsed != 0 ? http::error::partial_message
+                                                         : http::error::end_of_stream;
+        if (read_ec)
+            co_return read_ec;
+        client.buffer.commit(n);
+        client.idle.touch();
+    }
+    co_return error_code();
+}
+
 // A client that does not read is given up when nothing could be sent for the idle timeout.
 asio::awaitable<void> http_server::send(connection& client, response answer)
 {
@@ -199,10 +289,35 @@ asio::awaitable<void> http_server::send(connection& client, response answer)
     while (!serializer.is_done()) {
         const auto [ec, n] = co_await http::async_write_some(client.socket, serializer, as_result);
         if (ec && ec != http::error::need_buffer) {
-            client.socket.close();
+            error_code ignored;
+            client.socket.close(ignored);
             co_return;
         }
         client.idle.touch();
+    }
+}
+
+asio::awaitable<void> http_server::refuse(connection& client, const api_error& error)
+{
+    co_await (
+        send(client, api::refuse(error, 11, false)) ||
+        timewheel::sleep_for(farewell_time)(asio::use_awaitable)
+    );
+    co_await linger(client);
+}
+
+// To close with something unread would take back the last answer, if the client has not got it yet.
+asio::awaitable<void> http_server::linger(connection& client)
+{
+    error_code ec;
+    client.socket.shutdown(tcp::socket::shutdown_send, ec);
+    const auto deadline = clock::now() + farewell_time;
+    while (!ec && clock::now() < deadline) {
+        client.buffer.clear();
+        std::tie(ec, std::ignore) = co_await client.socket.async_read_some(
+            client.buffer.prepare(read_size),
+            timewheel::timeout_after(deadline - clock::now(), as_result)
+        );
     }
 }
 

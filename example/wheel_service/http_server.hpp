@@ -16,12 +16,18 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 
 namespace wheel_service {
+
+/// What else may be open: refused connections, standard streams, the reactor.
+inline constexpr std::size_t other_descriptors = 128;
 
 /** Serves HTTP on one thread. Each connection is a coroutine with an idle timer that every piece of
     progress touches; a request must be there within a time as well.
@@ -29,7 +35,7 @@ namespace wheel_service {
 class http_server
 {
 public:
-    /// Binds; throws if the address can't be used.
+    /// Binds; throws a boost::system::system_error that names the address if it can't be used.
     http_server(const config& chosen, task_service& tasks);
 
     [[nodiscard]] boost::asio::ip::tcp::endpoint endpoint() const;
@@ -48,11 +54,18 @@ public:
 private:
     struct connection;
 
+    using request_parser = http::request_parser<http::string_body>;
+    using has_come = bool (*)(const request_parser& parser);
+
     boost::asio::awaitable<void> accept();
     boost::asio::awaitable<void> attend(boost::asio::ip::tcp::socket socket);
     boost::asio::awaitable<void> serve(connection& client);
     boost::asio::awaitable<bool> serve_one(connection& client);
+    boost::asio::awaitable<boost::system::error_code>
+    receive(connection& client, request_parser& parser, has_come is_enough);
     boost::asio::awaitable<void> send(connection& client, response answer);
+    boost::asio::awaitable<void> refuse(connection& client, const api_error& error);
+    boost::asio::awaitable<void> linger(connection& client);
     boost::asio::awaitable<void> send_events(connection& client, const request& asked);
     boost::asio::awaitable<void> make_events();
 
@@ -62,6 +75,7 @@ private:
     server_state state_;
     api api_;
     std::set<connection*> connections_;
+    bool is_closed_ = false;    // all connections
     std::size_t listeners_ = 0; // to events
     std::shared_ptr<const std::string> event_;
     std::uint64_t event_number_ = 0;

@@ -47,9 +47,12 @@ json::object percentiles(const timewheel::duration_histogram& of)
     };
 }
 
+// The share of the time until the next run, up to the end if the task did not come to it.
 double progress_of(const task& shown, clock::time_point now)
 {
-    if (shown.state != task_state::waiting)
+    if (shown.state == task_state::cancelled && shown.finished)
+        now = *shown.finished;
+    else if (shown.state != task_state::waiting)
         return 1;
     const auto whole = shown.repeat && shown.runs != 0 ? *shown.repeat : shown.delay;
     if (whole.count() <= 0)
@@ -79,11 +82,10 @@ json::object to_json(const task& shown, clock::time_point now)
         text["repeat"] = shown.repeat->count();
     if (!shown.schedule.empty())
         text["schedule"] = shown.schedule;
-    if (shown.started) {
+    if (shown.started)
         text["startedAt"] = unix_milliseconds(*shown.started);
-        if (shown.finished && *shown.finished >= *shown.started)
-            text["duration"] = milliseconds(*shown.finished - *shown.started);
-    }
+    if (shown.duration)
+        text["duration"] = milliseconds(*shown.duration);
     if (shown.finished)
         text["finishedAt"] = unix_milliseconds(*shown.finished);
     if (!shown.error.empty())

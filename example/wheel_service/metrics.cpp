@@ -4,9 +4,10 @@
 
 #include "metrics.hpp"
 
+#include "text.hpp"
+
 #include <array>
 #include <chrono>
-#include <cstdio>
 
 namespace wheel_service {
 
@@ -23,9 +24,7 @@ public:
 
     void sample(const std::string& name, double value)
     {
-        std::array<char, 40> number{};
-        std::snprintf(number.data(), number.size(), " %.17g\n", value);
-        text_ += name + number.data();
+        text_ += name + ' ' + plain_number(value) + '\n';
     }
 
     void single(const char* name, const char* type, const char* meaning, double value)

@@ -6,9 +6,9 @@
 
 #include "api_error.hpp"
 #include "sample_jobs.hpp"
+#include "text.hpp"
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +23,11 @@ namespace {
 [[noreturn]] void
 reject(std::string_view name, const json::value& value, const std::string& allowed)
 {
-    std::string shown = json::serialize(value);
-    if (shown.size() > 60)
-        shown = shown.substr(0, 60) + "...";
     throw api_error(
         status::bad_request,
         "invalid_field",
-        std::string(name) + ": " + shown + " is not allowed; it takes " + allowed,
+        std::string(name) + ": " + quotable(to_text(value)) + " is not allowed; it takes " +
+            allowed,
         std::string(name)
     );
 }
@@ -60,8 +58,8 @@ request_fields::request_fields(
             throw api_error(
                 status::bad_request,
                 "unknown_field",
-                "there is no field '" + std::string(name).substr(0, 60) + "'; there are " + names,
-                std::string(name).substr(0, 60)
+                "there is no field '" + quotable(name) + "'; there are " + names,
+                quotable(name)
             );
         }
     }

@@ -67,6 +67,7 @@ struct task
     clock::time_point due{};
     std::optional<clock::time_point> started;
     std::optional<clock::time_point> finished;
+    std::optional<clock::duration> duration; // of the last run
     std::uint64_t runs = 0;
     std::string error;
     timewheel::timer_id timer = timewheel::timer_id::none;

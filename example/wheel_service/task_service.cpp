@@ -7,10 +7,10 @@
 #include "sample_jobs.hpp"
 
 #include <timewheel/calendar.hpp>
-#include <timewheel/sleep.hpp>
 #include <timewheel/wheel_service.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
@@ -156,7 +156,10 @@ void task_service::on_run_ended(const wheel::options_type::event_type& event)
 
 timewheel::upsert_result task_service::put_schedule(const std::string& key, const schedule& planned)
 {
-    return scheduler_.upsert(key, planned);
+    const timewheel::upsert_result result = scheduler_.upsert(key, planned);
+    if (result == timewheel::upsert_result::added)
+        ++schedule_count_;
+    return result;
 }
 
 auto task_service::find_schedule(const std::string& key) const -> std::optional<schedule_snapshot>
@@ -172,7 +175,10 @@ auto task_service::schedules() const -> std::vector<schedule_snapshot>
 bool task_service::remove_schedule(const std::string& key)
 {
     boost::system::error_code ec;
-    return scheduler_.remove(key, ec) != timewheel::remove_result::unknown;
+    const bool was_there = scheduler_.remove(key, ec) != timewheel::remove_result::unknown;
+    if (was_there)
+        --schedule_count_;
+    return was_there;
 }
 
 // The store counts by the steady clock, a schedule by the wall clock.
@@ -190,6 +196,7 @@ void task_service::on_schedule_ran(
     ran.created = ran.due = now - record.duration - record.lateness;
     ran.started = now - record.duration;
     ran.finished = now;
+    ran.duration = record.duration;
     ran.runs = 1;
     ran.error = record.error ? record.error.message() : std::string();
     store_.add_finished(std::move(ran));
@@ -216,9 +223,13 @@ void task_service::stop(std::chrono::milliseconds patience, std::function<void()
                 }
                 return false;
             };
+            // The ticks of the wheel may be longer than anybody's patience.
+            asio::steady_timer pause(context_);
             const clock::time_point deadline = clock::now() + patience;
-            while (is_busy() && clock::now() < deadline)
-                co_await timewheel::sleep_for(tick_);
+            while (is_busy() && clock::now() < deadline) {
+                pause.expires_after(std::chrono::milliseconds(10));
+                co_await pause.async_wait(asio::use_awaitable);
+            }
             co_await wheel_.async_close(asio::use_awaitable);
             co_await scheduler_.async_close(asio::use_awaitable);
         },

@@ -16,7 +16,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -68,6 +70,7 @@ public:
     timewheel::upsert_result put_schedule(const std::string& key, const schedule& planned);
     std::optional<schedule_snapshot> find_schedule(const std::string& key) const;
     std::vector<schedule_snapshot> schedules() const;
+    [[nodiscard]] std::size_t schedule_count() const noexcept { return schedule_count_; }
     bool remove_schedule(const std::string& key);
 
     [[nodiscard]] task_store& store() noexcept { return store_; }
@@ -95,6 +98,7 @@ private:
     boost::asio::thread_pool workers_;
     wheel wheel_;
     scheduler scheduler_;
+    std::atomic<std::size_t> schedule_count_{0};
     std::thread thread_;
 };
 

@@ -64,14 +64,17 @@ void task_store::end(
 {
     const std::lock_guard lock(mutex_);
     auto moved = in(task_state::running).extract(id);
-    if (!moved) { // it did not begin
+    const bool has_run = !moved.empty();
+    if (!has_run) {
         moved = in(task_state::waiting).extract(id);
         if (!moved)
             return;
         count_due(moved.mapped().due, false);
     }
     task& ended = moved.mapped();
-    count_end(ended, outcome, now);
+    if (has_run && ended.started)
+        ended.duration = (std::max)(now - *ended.started, clock::duration::zero());
+    count_end(outcome, now, has_run ? ended.duration : std::nullopt);
     ended.error = error;
     ended.finished = now;
     if (next) {
@@ -80,7 +83,8 @@ void task_store::end(
         count_due(ended.due, true);
         in(task_state::waiting).insert(std::move(moved));
     } else {
-        ended.state = outcome;
+        // Only a cancelled task does not repeat any more, however its last run ended.
+        ended.state = ended.repeat ? task_state::cancelled : outcome;
         finish(std::move(ended));
     }
 }
@@ -89,7 +93,7 @@ void task_store::add_finished(task finished)
 {
     const std::lock_guard lock(mutex_);
     finished.id = ++last_id_;
-    count_end(finished, finished.state, finished.finished.value_or(clock::now()));
+    count_end(finished.state, finished.finished.value_or(clock::now()), finished.duration);
     finish(std::move(finished));
 }
 
@@ -212,11 +216,15 @@ void task_store::finish(task finished)
     in(finished.state).emplace(id, std::move(finished));
 }
 
-void task_store::count_end(const task& ended, task_state outcome, clock::time_point now)
+void task_store::count_end(
+    task_state outcome,
+    clock::time_point now,
+    std::optional<clock::duration> duration
+)
 {
     ++outcomes_[index_of(outcome)];
-    if (ended.started)
-        durations_.record(now - *ended.started);
+    if (duration)
+        durations_.record(*duration);
     auto& [second, count] = ended_in_[static_cast<std::size_t>(second_of(now)) % ended_in_.size()];
     if (second != second_of(now)) {
         second = second_of(now);

@@ -86,7 +86,11 @@ private:
     std::int64_t tick_of(clock::time_point due) const;
     void count_due(clock::time_point due, bool added);
     void finish(task finished);
-    void count_end(const task& ended, task_state outcome, clock::time_point now);
+    void count_end(
+        task_state outcome,
+        clock::time_point now,
+        std::optional<clock::duration> duration // of the run, if there was one
+    );
 
     const std::size_t history_size_;
     const clock::duration tick_;
