@@ -267,6 +267,7 @@ function handleForm(id, send) {
                 values[field.name] = field.type === "number" ? field.valueAsNumber : field.value;
         }
         error.textContent = "";
+        say("");
         try {
             say(await send(values));
         } catch (problem) {
@@ -374,12 +375,10 @@ const taskList = {
         const path = `tasks?limit=${this.limit}` + (state && `&state=${state}`);
         this.asked = path;
         const found = await callQuietly(path);
-        if (this.asked !== path)
-            return; // something else is to be shown by now
-        if (!found) {
+        if (!found)
             this.counters = ""; // to try again
-            return;
-        }
+        if (!found || this.asked !== path)
+            return; // or something else is to be shown by now
         this.tasks = found.tasks;
         this.fetchedAt = performance.now();
         const isAll = !found.next || this.limit === this.most;
