@@ -36,7 +36,7 @@ public:
     // How many blocks of a size each thread keeps.
     static constexpr std::size_t capacity(std::size_t size) noexcept
     {
-        return max_kept / line / (class_of(size) + 1);
+        return max_kept / (class_of(size) + 1);
     }
 
     static void* allocate(std::size_t size)
@@ -57,7 +57,7 @@ public:
     static void deallocate(void* memory, std::size_t size) noexcept
     {
         const std::size_t which = class_of(size);
-        if (which >= classes || stacks[which].size >= capacity(size) || is_closed)
+        if (which >= classes || (stacks[which].size + 1) * (which + 1) > max_kept || is_closed)
             return ::operator delete(memory);
         static thread_local const closer at_end_of_thread;
         stack& kept = stacks[which];
@@ -95,7 +95,7 @@ private:
         }
     };
 
-    static constexpr std::size_t max_kept = 16384; // bytes for each class
+    static constexpr std::size_t max_kept = 256; // lines for each class
 
     static constexpr std::size_t class_of(std::size_t size) noexcept
     {

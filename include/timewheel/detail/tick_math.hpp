@@ -113,8 +113,15 @@ public:
     {
         if (deadline == (time_point::max)())
             return hierarchical_wheel::never;
-        const tick_type tick = floor(deadline);
-        return begin(tick) < deadline ? tick + 1 : tick;
+        if constexpr (std::floating_point<rep>) {
+            const tick_type tick = floor(deadline);
+            return begin(tick) < deadline ? tick + 1 : tick;
+        } else {
+            const auto count = static_cast<wide>(deadline.time_since_epoch().count());
+            const auto size = static_cast<wide>(tick_.count());
+            const wide n = count / size; // rounded to zero
+            return number(count % size > 0 ? n + 1 : n);
+        }
     }
 
     // When a tick begins, at most the end of time.
