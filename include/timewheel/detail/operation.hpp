@@ -33,6 +33,7 @@ public:
     };
 
     state outcome = state::waiting; // guarded by the driver's mutex while waiting
+    bool has_signal = false;        // whether a cancellation signal may end it
 
 protected:
     using finish_function = void (*)(operation*, bool run);
@@ -44,65 +45,72 @@ private:
     finish_function finish_;
 };
 
-/*  Operations that are ready to complete, first in, first out.
-
-    With a million timers, the memory of an operation that ends is in no cache. The last few are kept
-    as pointers only, and are written to when it has been fetched.
+/*  An operation that is over, but may not know it yet: with a million timers its memory is in no
+    cache, and is written to when it has been fetched. Only what a cancellation signal may look at
+    knows from the beginning.
 */
+struct ended_operation
+{
+    operation* op = nullptr;
+    operation::state outcome = operation::state::waiting;
+
+    // Tells the operation how it ended.
+    operation* told() const noexcept
+    {
+        if (op && op->outcome == operation::state::waiting)
+            op->outcome = outcome;
+        return op;
+    }
+};
+
+// Operations that are ready to complete, first in, first out. The last few are kept as they come.
 class operation_queue
 {
 public:
     bool empty() const noexcept { return size_ == 0; }
     std::size_t size() const noexcept { return size_; }
 
-    // Takes an operation that is in no list any more, but may not have noticed.
     void push(operation& op, operation::state outcome) noexcept
     {
         prefetch_line(&op);
         if (fresh_size_ == fresh_.size())
-            list_.push_back(take_fresh());
+            link(take_fresh());
         fresh_[(first_fresh_ + fresh_size_) % fresh_.size()] = {&op, outcome};
         ++fresh_size_;
         ++size_;
     }
 
-    operation* try_pop() noexcept
+    ended_operation try_pop() noexcept
     {
         if (size_ == 0)
-            return nullptr;
+            return {};
         --size_;
-        return list_.empty() ? &take_fresh() : &static_cast<operation&>(list_.pop_front());
-    }
-
-    // Has every operation that has been pushed know its outcome.
-    void settle() noexcept
-    {
-        while (fresh_size_ != 0)
-            list_.push_back(take_fresh());
+        if (list_.empty())
+            return take_fresh();
+        auto& op = static_cast<operation&>(list_.pop_front());
+        return {&op, op.outcome};
     }
 
 private:
-    struct entry
+    const ended_operation& take_fresh() noexcept
     {
-        operation* op;
-        operation::state outcome;
-    };
-
-    operation& take_fresh() noexcept
-    {
-        const entry& oldest = fresh_[first_fresh_];
+        const ended_operation& oldest = fresh_[first_fresh_];
         first_fresh_ = (first_fresh_ + 1) % fresh_.size();
         --fresh_size_;
-        oldest.op->forget_list();
-        oldest.op->outcome = oldest.outcome;
-        return *oldest.op;
+        return oldest;
+    }
+
+    void link(const ended_operation& ended) noexcept
+    {
+        ended.told()->forget_list();
+        list_.push_back(*ended.op);
     }
 
     list_anchor list_;
     std::size_t size_ = 0;
     std::size_t first_fresh_ = 0;
     std::size_t fresh_size_ = 0;
-    std::array<entry, 8> fresh_; // pushed after those in the list
+    std::array<ended_operation, 8> fresh_; // pushed after those in the list
 };
 
 }

@@ -38,11 +38,12 @@ private:
     std::atomic<bool> armed_{false};
 };
 
-// What only the owner of a timer knows; kept where the node has room for it.
+// Kept where the node has room for it. All but the last are only the owner's.
 struct timer_flags
 {
     bool is_due = false;        // the expiry had come when it was set
     bool runs_in_turns = false; // the timer's executor is the one of the driver's turns
+    bool has_signal = false;    // a cancellation signal may end one of the waits
 };
 
 // Its anchor is what the last wait of a timer finds as its neighbour.
@@ -60,16 +61,19 @@ public:
     void add(operation& wait) noexcept
     {
         waits.push_back(wait);
+        has_signal = wait.has_signal || (has_signal && is_armed());
         set_armed(true);
     }
 
     // Ends the oldest wait, if there is one.
     bool end_one(operation::state outcome, operation_queue& ready) noexcept
     {
-        if (list_link* const only = waits.take_only()) {
-            set_armed(false);
-            ready.push(static_cast<operation&>(*only), outcome);
-            return true;
+        if (!has_signal) {
+            if (list_link* const only = waits.take_only()) {
+                set_armed(false);
+                ready.push(static_cast<operation&>(*only), outcome);
+                return true;
+            }
         }
         if (waits.empty())
             return false;
@@ -90,6 +94,7 @@ public:
     {
         if (list_link* const anchor = wait.unlink())
             of_anchor(*static_cast<list_anchor*>(anchor)).set_armed(false);
+        wait.outcome = outcome;
         ready.push(wait, outcome);
     }
 
@@ -102,6 +107,7 @@ public:
     void take_waits(timer_node& other) noexcept
     {
         waits.splice_back(other.waits);
+        has_signal = other.has_signal;
         set_armed(other.is_armed());
         other.set_armed(false);
     }

@@ -147,8 +147,10 @@ public:
     void connect(Cancel cancel)
     {
         auto slot = asio::get_associated_cancellation_slot(handler_);
-        if (slot.is_connected())
-            slot.template emplace<cancel_on_signal<Cancel>>(signal_, *this, cancel);
+        if (!slot.is_connected())
+            return;
+        slot.template emplace<cancel_on_signal<Cancel>>(signal_, *this, cancel);
+        has_signal = true;
     }
 
     // Calls the handler. To be called on its executor, when the outcome is known.

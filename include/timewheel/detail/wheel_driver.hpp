@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace timewheel::detail {
 
@@ -45,10 +46,14 @@ struct driver_counters
     running out of work. Turns complete the operations that are ready, each turn one, so that a
     handler that blocks or throws takes nobody else's turn. While n operations are ready,
     min(n, runner_set::most) turns are queued: neither does a turn find nothing to do, nor does mass
-    expiry keep the context from its other work.
+    expiry keep the context from its other work. Most turns are given their operation when they are
+    queued, and need not lock the mutex. The others look what there is to do, and take what comes
+    first: such a turn is queued when something may be due, when nothing waits any more, and when
+    there are not enough turns for all that is ready.
 
     Everything is guarded by `mutex_`, which is never held across a handler, an allocation, a post or
-    a system call, but for the one that may end run() when the last wait is gone. `alarm_mutex_` makes calls of the alarm one at a time, and is locked before it.
+    a system call, but for the one that may end run() when the last wait is gone. `alarm_mutex_` makes
+    calls of the alarm one at a time, and is locked before it.
 */
 template <class Clock, class WaitTraits>
 class wheel_driver final : private tick_sink, private clock_observer<typename Clock::time_point>
@@ -147,10 +152,13 @@ private:
     void forget_alarm();
     tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
     void finish(lock_type& lock);
+    void finish_start(lock_type& lock);
     void track_work();
     void take_turn(lock_type& lock);
     std::size_t turns_wanted() const;
     void sync_alarm();
+    std::pair<runner*, std::size_t> assign();
+    void post(runner* first, std::size_t n);
     void post(runner* claimed);
     void add_runners();
 

@@ -43,7 +43,7 @@ void wheel_driver<Clock, WaitTraits>::start(timer_node& timer, operation& wait, 
     ++pending_;
     if (!was_armed)
         file(timer, tick, is_due);
-    finish(lock);
+    finish_start(lock);
 }
 
 template <class Clock, class WaitTraits>
@@ -74,7 +74,6 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::cancel(operation& wait)
 {
     lock_type lock(mutex_);
-    ready_.settle();
     if (wait.outcome != operation::state::waiting)
         return;
     timer_node::end(wait, operation::state::cancelled, ready_);
@@ -86,7 +85,6 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::end(timer_node& timer, operation& wait)
 {
     lock_type lock(mutex_);
-    ready_.settle();
     if (wait.outcome != operation::state::waiting)
         return;
     timer_node::end(wait, operation::state::cancelled, ready_);
@@ -103,7 +101,7 @@ void wheel_driver<Clock, WaitTraits>::arm(driver_node& node, tick_type tick)
     node.set_armed(true);
     ++pending_;
     file(node, tick, is_due);
-    finish(lock);
+    finish_start(lock);
 }
 
 template <class Clock, class WaitTraits>
@@ -129,7 +127,7 @@ void wheel_driver<Clock, WaitTraits>::rearm(driver_node& node, tick_type tick)
     if (!node.is_armed())
         return;
     file(node, tick, is_due);
-    finish(lock);
+    finish_start(lock);
 }
 
 template <class Clock, class WaitTraits>
@@ -149,7 +147,6 @@ template <class Clock, class WaitTraits>
 bool wheel_driver<Clock, WaitTraits>::unwatch_clock(operation& watch)
 {
     const lock_type lock(mutex_);
-    ready_.settle();
     if (watch.outcome != operation::state::waiting)
         return false;
     watch.unlink();
@@ -162,7 +159,8 @@ void wheel_driver<Clock, WaitTraits>::ready_clock_watches()
 {
     while (!clock_watches_.empty()) {
         auto& watch = static_cast<operation&>(clock_watches_.pop_front());
-        ready_.push(watch, operation::state::expired);
+        watch.outcome = operation::state::expired;
+        ready_.push(watch, watch.outcome);
     }
 }
 
@@ -198,12 +196,13 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
     }
     // A destructor may start another wait or destroy other timers, so the lock is not held.
     ready_clock_watches();
+    runners_.take_back(ready_);
     while (!wheel_.empty() || !ready_.empty()) {
         wheel_.take_all([this](wheel_node& node) {
             static_cast<driver_node&>(node).on_due(hierarchical_wheel::never, ready_);
         });
         pending_ = 0;
-        while (operation* const op = ready_.try_pop()) {
+        while (operation* const op = ready_.try_pop().told()) {
             lock.unlock();
             op->destroy();
             lock.lock();
@@ -237,7 +236,13 @@ auto wheel_driver<Clock, WaitTraits>::next_deadline() -> std::optional<time_poin
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::on_turn(runner& which)
 {
+    if (operation* const op = which.take().told()) {
+        op->complete();
+        return;
+    }
     lock_type lock(mutex_);
+    if (shut_down_)
+        return;
     runners_.release(which);
     hand_out(lock);
     take_turn(lock);
@@ -352,6 +357,8 @@ void wheel_driver<Clock, WaitTraits>::settle()
     if (pending_ == 0) {
         if (alarm_is_set_)
             clear_alarm();
+        // Another thread may have been too slow to post what it has assigned: look again.
+        check_is_due_ = ready_.empty() && !runners_.all_begun();
     } else if (overdue_.load(std::memory_order_relaxed)) {
         return;
     } else if (!alarm_is_set_) {
@@ -402,12 +409,17 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
         lock.unlock();
         return;
     }
-    const std::size_t turns = turns_wanted();
-    runner* const claimed = runners_.claim(turns);
-    const bool is_short = runners_.is_short(turns);
+    const auto [assigned, n] = assign();
+    runner* claimed = nullptr;
+    bool is_short = false;
+    if (const std::size_t turns = turns_wanted(); turns > runners_.queued()) {
+        claimed = runners_.claim(turns);
+        is_short = runners_.is_short(turns);
+    }
     const bool sync = std::exchange(alarm_is_stale_, false);
     track_work();
     lock.unlock();
+    post(assigned, n);
     post(claimed);
     if (sync)
         sync_alarm();
@@ -415,12 +427,22 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
         add_runners();
 }
 
+// The same if nothing has become ready in it. Mostly there is nothing to do then.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::finish_start(lock_type& lock)
+{
+    if (has_work_ && !alarm_is_stale_ && !overdue_.load(std::memory_order_relaxed))
+        lock.unlock();
+    else
+        finish(lock);
+}
+
 // Another thread may not have come to post a turn or to set the alarm for what it has been told of
 // already, so these don't keep the context from running out of work before they are there.
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::track_work()
 {
-    const bool has_work = pending_ != 0 || !ready_.empty();
+    const bool has_work = pending_ != 0 || !ready_.empty() || check_is_due_;
     if (has_work == has_work_)
         return;
     has_work_ = has_work;
@@ -435,11 +457,44 @@ void wheel_driver<Clock, WaitTraits>::track_work()
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::take_turn(lock_type& lock)
 {
-    operation* const op = ready_.try_pop();
+    operation* const op = ready_.try_pop().told();
     settle();
     finish(lock);
     if (op)
         op->complete();
+}
+
+// Gives each operation that is ready a runner of its own, so that its turn need not lock the mutex.
+// Returns the first of these runners, and how many there are. If there are not enough, the others
+// and what comes after them are left for turns that look what there is to do; so is the last
+// operation if nothing waits any more, since the turn after which that is so has to settle.
+template <class Clock, class WaitTraits>
+inline std::pair<runner*, std::size_t> wheel_driver<Clock, WaitTraits>::assign()
+{
+    runner* first = nullptr;
+    std::size_t n = 0;
+    const std::size_t left = pending_ == 0 ? 1 : 0;
+    if (ready_.size() <= left || runners_.queued() != 0)
+        return {first, n};
+    while (runner* const which = runners_.idle_runner()) {
+        runners_.assign(*which, ready_.try_pop());
+        if (n++ == 0)
+            first = which;
+        if (ready_.size() == left)
+            break;
+    }
+    return {first, n};
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::post(runner* first, std::size_t n)
+{
+    for (; n != 0; --n) {
+        runner& which = *first;
+        if (n != 1)
+            first = which.next;
+        source_->post_turn(which);
+    }
 }
 
 template <class Clock, class WaitTraits>

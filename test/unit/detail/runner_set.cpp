@@ -6,8 +6,11 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <set>
+#include <vector>
 
 namespace timewheel::test {
 
@@ -18,6 +21,14 @@ void grow(detail::runner_set& set)
     const std::size_t n = set.growth();
     set.add(std::make_unique<detail::runner[]>(n), n);
 }
+
+using state = detail::operation::state;
+
+class idle_operation : public detail::operation
+{
+public:
+    idle_operation() : operation([](detail::operation*, bool) {}) {}
+};
 
 std::set<detail::runner*> all(detail::runner* claimed)
 {
@@ -63,6 +74,59 @@ BOOST_AUTO_TEST_CASE(grows_with_the_need_up_to_the_most)
     }
     BOOST_TEST(claimed == detail::runner_set::most);
     BOOST_TEST(set.claim(1'000'000) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(assigned_runners_become_idle_by_their_turn)
+{
+    std::array<idle_operation, 70> ops;
+    detail::runner_set set;
+    BOOST_TEST(set.idle_runner() == nullptr);
+    grow(set);
+    std::vector<detail::runner*> assigned;
+    while (detail::runner* const which = set.idle_runner()) {
+        set.assign(*which, {&ops[assigned.size()], state::cancelled});
+        assigned.push_back(which);
+    }
+    BOOST_TEST(assigned.size() == 63u);
+    BOOST_TEST(set.queued() == 0u);
+    BOOST_TEST(all(set.claim(2)).size() == 1u); // the one that is left
+    BOOST_TEST(set.is_short(2));
+
+    // The first ones have their turns, and one that is not the first.
+    for (const std::size_t i : {0, 1, 2, 5}) {
+        const detail::ended_operation ended = assigned[i]->take();
+        BOOST_TEST(ended.op == &ops[i]);
+        BOOST_TEST((ended.outcome == state::cancelled));
+        BOOST_TEST(assigned[i]->take().op == nullptr);
+    }
+    BOOST_TEST(!set.all_begun());
+    const auto idle = all(set.claim(10));
+    BOOST_TEST((idle == std::set{assigned[0], assigned[1], assigned[2]}));
+    for (detail::runner* const each : assigned)
+        each->take();
+    BOOST_TEST(set.all_begun());
+    BOOST_TEST(all(set.claim(1000)).size() == 60u);
+}
+
+BOOST_AUTO_TEST_CASE(operations_are_taken_back)
+{
+    std::array<idle_operation, 3> ops;
+    detail::runner_set set;
+    grow(set);
+    std::array<detail::runner*, 3> runners;
+    for (std::size_t i = 0; i != 3; ++i) {
+        runners[i] = set.idle_runner();
+        set.assign(*runners[i], {&ops[i], state::expired});
+    }
+    BOOST_TEST(runners[1]->take().op == &ops[1]);
+    detail::operation_queue ready;
+    set.take_back(ready);
+    BOOST_TEST(ready.size() == 2u);
+    BOOST_TEST(ready.try_pop().told() == &ops[0]);
+    BOOST_TEST(ready.try_pop().told() == &ops[2]);
+    BOOST_TEST((ops[2].outcome == state::expired));
+    BOOST_TEST(!runners[0]->has_operation());
+    BOOST_TEST(set.all_begun());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
