@@ -100,9 +100,11 @@ private:
         return oldest;
     }
 
+    // Only writes, so as not to wait for the memory if it still isn't there.
     void link(const ended_operation& ended) noexcept
     {
-        ended.told()->forget_list();
+        ended.op->outcome = ended.outcome;
+        ended.op->forget_list();
         list_.push_back(*ended.op);
     }
 
