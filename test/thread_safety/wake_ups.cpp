@@ -11,8 +11,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <thread>
+#include <vector>
 
 // A wait that is started while the context is about to sleep wakes it up (faults XB1, XB2, XB6), by
 // the real clock and by one that another thread moves.
@@ -97,6 +101,38 @@ void clock_moved_once()
     later.cancel();
 }
 
+// Waits that follow each other, while others that are far away are started and cancelled meanwhile,
+// with a pause for some luck, or so fast that the context is never done with the cancelled ones.
+void far_ones_meanwhile(std::chrono::microseconds pause)
+{
+    asio::io_context ctx;
+    std::vector<std::unique_ptr<steady_timer>> timers;
+    std::vector<std::future<void>> futures;
+    for (int i = 1; i != 1000; ++i) {
+        timers.push_back(std::make_unique<steady_timer>(ctx, std::chrono::milliseconds(i)));
+        futures.push_back(timers.back()->async_wait(asio::use_future));
+    }
+    crew runners(ctx, 1);
+    std::atomic<bool> over{false};
+    std::vector<std::thread> others;
+    for (int i = 0; i != 2; ++i)
+        others.emplace_back([&] {
+            steady_timer far(ctx);
+            while (!over) {
+                far.expires_after(1h);
+                far.async_wait([](error_code) {});
+                far.cancel();
+                if (pause != 0us)
+                    std::this_thread::sleep_for(pause);
+            }
+        });
+    for (std::future<void>& each : futures)
+        must_come(std::move(each), "a wait does not sleep until another one that is far away");
+    over = true;
+    for (std::thread& each : others)
+        each.join();
+}
+
 }
 
 int main()
@@ -106,4 +142,6 @@ int main()
         moved_clock(with_later);
     }
     clock_moved_once();
+    far_ones_meanwhile(5us);
+    far_ones_meanwhile(0us);
 }

@@ -70,6 +70,9 @@ public:
     bool empty() const noexcept { return size_ == 0; }
     std::size_t size() const noexcept { return size_; }
 
+    // How many of them have expired, rather than been cancelled.
+    std::size_t expired() const noexcept { return expired_; }
+
     void push(operation& op, operation::state outcome) noexcept
     {
         prefetch_line(&op);
@@ -78,6 +81,7 @@ public:
         fresh_[(first_fresh_ + fresh_size_) % fresh_.size()] = {&op, outcome};
         ++fresh_size_;
         ++size_;
+        expired_ += outcome == operation::state::expired ? 1 : 0;
     }
 
     ended_operation try_pop() noexcept
@@ -85,13 +89,20 @@ public:
         if (size_ == 0)
             return {};
         --size_;
+        const ended_operation oldest = take_oldest();
+        expired_ -= oldest.outcome == operation::state::expired ? 1 : 0;
+        return oldest;
+    }
+
+private:
+    ended_operation take_oldest() noexcept
+    {
         if (list_.empty())
             return take_fresh();
         auto& op = static_cast<operation&>(list_.pop_front());
         return {&op, op.outcome};
     }
 
-private:
     const ended_operation& take_fresh() noexcept
     {
         const ended_operation& oldest = fresh_[first_fresh_];
@@ -110,6 +121,7 @@ private:
 
     list_anchor list_;
     std::size_t size_ = 0;
+    std::size_t expired_ = 0;
     std::size_t first_fresh_ = 0;
     std::size_t fresh_size_ = 0;
     std::array<ended_operation, 8> fresh_; // pushed after those in the list

@@ -533,12 +533,13 @@ std::stop_token job_core<Clock, WaitTraits>::stop_token(run_type& run)
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::on_slot()
 {
-    const time_point now = Clock::now();
     aftermath after(*this);
     lock_type lock(mutex_);
     --slots_;
     if (queue_.empty())
         return;
+    // Read while locked: by an older time, a run handed over since then would begin early.
+    const time_point now = Clock::now();
     auto& run = static_cast<run_type&>(static_cast<queue_link&>(*queue_.front()));
     timer_type& timer = *run.timer;
     take_from_queue(run);

@@ -303,14 +303,18 @@ void wheel_driver<Clock, WaitTraits>::file(driver_node& node, tick_type tick, bo
         set_alarm(tick);
 }
 
-// Hands out what is due, until there is enough for all turns that can be queued.
+// Hands out what is due, until there is enough for all turns that can be queued; however much has been
+// cancelled, since that may never end.
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::hand_out(lock_type& lock)
 {
     for (std::size_t n = batches_per_turn;
-         n != 0 && overdue_.load(std::memory_order_relaxed) && ready_.size() < runner_set::most;
+         n != 0 && overdue_.load(std::memory_order_relaxed) && ready_.expired() < runner_set::most;
          --n) {
         expire();
+        // The alarm is to be set for what is left before anybody sets it for what comes later.
+        if (!overdue_.load(std::memory_order_relaxed))
+            break;
         lock.unlock(); // somebody else's turn
         lock.lock();
     }
