@@ -59,7 +59,8 @@ public:
     */
     [[nodiscard]] std::chrono::nanoseconds percentile(double share) const noexcept
     {
-        const double wanted = std::ceil(std::clamp(share, 0.0, 1.0) * static_cast<double>(count_));
+        const double sane = share > 0.0 ? (std::min)(share, 1.0) : 0.0; // also for a NaN
+        const double wanted = std::ceil(sane * static_cast<double>(count_));
         const auto rank = (std::max)(static_cast<std::uint64_t>(wanted), std::uint64_t{1});
         std::uint64_t seen = 0;
         for (std::size_t part = 0; part != parts_.size(); ++part) {

@@ -8,6 +8,7 @@
 #include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <string>
@@ -27,6 +28,12 @@ constexpr std::array all_errors{
     timewheel::error::too_many_timers,
     timewheel::error::no_job,
     timewheel::error::timed_out,
+    timewheel::error::queue_full,
+    timewheel::error::job_threw,
+    timewheel::error::empty_job,
+    timewheel::error::invalid_period,
+    timewheel::error::invalid_count,
+    timewheel::error::unknown_key,
 };
 
 static_assert(std::is_convertible_v<timewheel::error, timewheel::error_code>);
@@ -99,13 +106,20 @@ BOOST_AUTO_TEST_CASE(equivalence_boost)
         row{timewheel::error::would_deadlock, errc::resource_deadlock_would_occur},
         row{timewheel::error::too_many_timers, errc::resource_unavailable_try_again},
         row{timewheel::error::timed_out, errc::timed_out},
+        row{timewheel::error::queue_full, errc::resource_unavailable_try_again},
+        row{timewheel::error::empty_job, errc::invalid_argument},
+        row{timewheel::error::invalid_period, errc::invalid_argument},
+        row{timewheel::error::invalid_count, errc::invalid_argument},
     };
     for (auto e : all_errors) {
         for (const auto& r : rows) {
             const timewheel::error_code ec = e;
             BOOST_TEST_CONTEXT(ec.message())
             {
-                BOOST_TEST((ec == r.condition) == (e == r.error));
+                const bool is_equal = std::any_of(rows.begin(), rows.end(), [&](const row& each) {
+                    return each.error == e && each.condition == r.condition;
+                });
+                BOOST_TEST((ec == r.condition) == is_equal);
             }
         }
     }

@@ -21,10 +21,17 @@
 namespace {
 
 constinit std::atomic<std::size_t> allocations{0};
+constinit std::atomic<std::size_t> frees{0};
 
 void count_one() noexcept
 {
     allocations.fetch_add(1, std::memory_order_relaxed);
+}
+
+void count_free(const volatile void* p) noexcept
+{
+    if (p)
+        frees.fetch_add(1, std::memory_order_relaxed);
 }
 
 }
@@ -34,6 +41,11 @@ namespace timewheel::test {
 std::size_t allocations_so_far() noexcept
 {
     return allocations.load(std::memory_order_relaxed);
+}
+
+std::size_t live_allocations() noexcept
+{
+    return allocations.load(std::memory_order_relaxed) - frees.load(std::memory_order_relaxed);
 }
 
 }
@@ -50,7 +62,7 @@ bool timewheel::test::counts_allocations() noexcept
 {
     static const bool installed =
         __sanitizer_install_malloc_and_free_hooks(
-            [](const volatile void*, std::size_t) { count_one(); }, [](const volatile void*) {}
+            [](const volatile void*, std::size_t) { count_one(); }, &count_free
         ) != 0;
     return installed;
 }
@@ -81,6 +93,7 @@ void* calloc(std::size_t n, std::size_t size)
 void* realloc(void* p, std::size_t size)
 {
     count_one();
+    count_free(p);
     return __libc_realloc(p, size);
 }
 
@@ -108,6 +121,7 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t size)
 
 void free(void* p)
 {
+    count_free(p);
     __libc_free(p);
 }
 }

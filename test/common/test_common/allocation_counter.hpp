@@ -21,6 +21,9 @@ namespace timewheel::test {
 /// Allocations made by all threads since the program started.
 [[nodiscard]] std::size_t allocations_so_far() noexcept;
 
+/// Blocks that are allocated at the moment.
+[[nodiscard]] std::size_t live_allocations() noexcept;
+
 /// The allocations made since its construction.
 class allocation_counter
 {
