@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(a_snapshot_says_everything)
     s.upsert("a", 5);
     s.upsert("c", 1000);
     s.pause("c");
-    result = make_error_code(error::queue_full); // any error
+    answer = make_error_code(error::queue_full); // any error
     at(5ms);
-    result = {};
+    answer = {};
     at(12ms);
     const auto all = s.snapshot();
     BOOST_TEST_REQUIRE(all.size() == 3u);
@@ -365,10 +365,10 @@ BOOST_AUTO_TEST_CASE(ends_as_jobs_do)
     BOOST_TEST(s.snapshot("a")->last_run()->error == error_code(error::job_threw));
     BOOST_CHECK(s.snapshot("a")->last_run()->exception);
     inside = nullptr;
-    result = make_error_code(error::closed);
+    answer = make_error_code(error::closed);
     at(10ms);
     BOOST_TEST(ends() == "a failed");
-    result = {};
+    answer = {};
     at(15ms);
     BOOST_TEST(ends() == "a completed");
     BOOST_TEST(state("a") == "pending");

@@ -15,7 +15,8 @@
 
 namespace timewheel::detail {
 
-// Calls a function whenever the driver finds that its clock was set back, in the driver's context.
+// Calls a function whenever the driver finds that its clock was set back, in the driver's context, and
+// another one when that is shut down.
 template <class Clock, class WaitTraits>
 class clock_watch : private operation
 {
@@ -31,14 +32,19 @@ public:
     clock_watch& operator=(const clock_watch&) = delete;
 
     // `owner` is what this belongs to: it is kept until the watch has ended.
-    void start(std::shared_ptr<void> owner, std::function<void()> set_back)
+    void start(
+        std::shared_ptr<void> owner,
+        std::function<void()> set_back,
+        std::function<void()> shut_down
+    )
     {
         owner_ = std::move(owner);
         set_back_ = std::move(set_back);
+        shut_down_ = std::move(shut_down);
         driver_.watch_clock(*this);
     }
 
-    // The function is not called any more, unless it is being called.
+    // The functions are not called any more, unless they are being called.
     void stop() noexcept
     {
         is_stopped_.store(true);
@@ -58,12 +64,15 @@ private:
             watch.set_back_();
         } else {
             const auto last = std::move(watch.owner_);
+            if (!call && !watch.is_stopped_.load())
+                watch.shut_down_();
         }
     }
 
     driver_type& driver_;
     std::shared_ptr<void> owner_;
     std::function<void()> set_back_;
+    std::function<void()> shut_down_;
     std::atomic<bool> is_stopped_{false};
 };
 

@@ -88,7 +88,7 @@ public:
     // Names an operation, so that it can be cancelled.
     std::uint64_t new_operation() noexcept { return ++last_operation_; }
     void cancel(std::uint64_t operation);
-    void cancel_close(std::uint64_t operation) { jobs_->cancel_wait(operation); }
+    void cancel_close(std::uint64_t operation);
 
     std::vector<snapshot_type> snapshot() const;
     std::optional<snapshot_type> snapshot(const Key& key) const;
@@ -126,6 +126,8 @@ private:
         std::shared_ptr<const T> data;     // if it is to be stored
         bool is_equal;
     };
+
+    void end_close(std::uint64_t operation, error_code ec);
 
     error_code closed_error() const;
     entry_pointer find(const Key& key, error_code& ec) const;
@@ -172,6 +174,7 @@ private:
     bool leave(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
     void on_lost(const run_type& run, timer_id id);
     void on_clock_set_back();
+    void on_shutdown();
     void trigger_anew(const entry_pointer& entry, time_point now, aftermath& after);
 
     void note_state(const entry_pointer& entry);
@@ -194,6 +197,7 @@ private:
     std::uint64_t last_generation_ = 0;
     std::unordered_map<std::uint64_t, removal_handler> removals_;
     std::unordered_map<std::uint64_t, trigger_handler> triggers_;
+    std::unordered_map<std::uint64_t, close_handler> closers_;
     std::atomic<std::uint64_t> last_operation_{0};
 
     std::deque<std::pair<entry_pointer, item_state>> changes_; // to be told

@@ -158,11 +158,17 @@ void keyed_core<Key, T, Clock, WaitTraits>::init()
         },
         std::move(traits)
     );
-    if constexpr (!Clock::is_steady)
-        watch_.start(this->shared_from_this(), [weak] {
+    watch_.start(
+        this->shared_from_this(),
+        [weak] {
             if (const auto core = weak.lock())
                 core->on_clock_set_back();
-        });
+        },
+        [weak] {
+            if (const auto core = weak.lock())
+                core->on_shutdown();
+        }
+    );
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -226,10 +232,34 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_close(
 {
     error_code ec;
     stop(ec);
-    if (!ec && options_.wait_running_on_close)
-        jobs_->async_stop_and_wait(operation, std::move(handler));
-    else
-        handler.post(ec);
+    if (ec || !options_.wait_running_on_close)
+        return handler.post(ec);
+    {
+        const lock_type lock(mutex_);
+        closers_.emplace(operation, std::move(handler));
+    }
+    const auto finish = [weak = this->weak_from_this(), operation](error_code end) {
+        if (const auto core = weak.lock())
+            core->end_close(operation, end);
+    };
+    jobs_->async_stop_and_wait(operation, close_handler(finish, io_executor_));
+}
+
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::end_close(std::uint64_t operation, error_code ec)
+{
+    lock_type lock(mutex_);
+    auto found = closers_.extract(operation);
+    lock.unlock();
+    if (found)
+        found.mapped().post(ec);
+}
+
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::cancel_close(std::uint64_t operation)
+{
+    end_close(operation, asio::error::operation_aborted);
+    jobs_->cancel_wait(operation);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -237,6 +267,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
 {
     aftermath after;
     std::deque<std::pair<entry_pointer, item_state>> untold;
+    std::unordered_map<std::uint64_t, close_handler> closers;
     watch_.stop();
     {
         const lock_type lock(mutex_);
@@ -249,9 +280,28 @@ void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
             after.complete(std::move(handler), asio::error::operation_aborted);
         triggers_.clear();
         removals_.clear();
+        closers.swap(closers_);
     }
+    for (auto& [operation, handler] : closers)
+        handler.post(error_code(asio::error::operation_aborted));
     jobs_->detach();
     perform(after);
+}
+
+// The context in which the items wait is destroyed, and operations with it. Their handlers may own the
+// scheduler.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::on_shutdown()
+{
+    std::unordered_map<std::uint64_t, removal_handler> removals;
+    std::unordered_map<std::uint64_t, trigger_handler> triggers;
+    std::unordered_map<std::uint64_t, close_handler> closers;
+    const lock_type lock(mutex_);
+    phase_ = lifecycle::closed;
+    is_detached_ = true;
+    removals.swap(removals_);
+    triggers.swap(triggers_);
+    closers.swap(closers_);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>

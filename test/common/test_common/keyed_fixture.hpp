@@ -158,7 +158,7 @@ public:
     asio::io_context workers;
     options_type options;
     bool holds = false;
-    error_code result; // of the runs
+    error_code answer; // of the runs
 
     std::function<std::optional<time_point>(time_point, const std::string&, int)> next =
         [](time_point now, const std::string&, int data) { return now + data * 1ms; };
@@ -186,7 +186,7 @@ private:
         if (inside)
             inside(key);
         if (!holds)
-            co_return result;
+            co_return answer;
         asio::steady_timer gate(co_await asio::this_coro::executor);
         gate.expires_at((asio::steady_timer::time_point::max)());
         struct held
@@ -199,7 +199,7 @@ private:
         const held me{held_, held_.insert(held_.end(), held_run{key, &gate})};
         error_code ec;
         co_await gate.async_wait(asio::redirect_error(asio::use_awaitable, ec));
-        co_return me.me->is_released ? result : ec;
+        co_return me.me->is_released ? answer : ec;
     }
 
     std::vector<std::string> decisions_;
