@@ -5,7 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/setup.sh"
 
-known=$(sed -n 's/^timewheel_example(\([a-z0-9_]*\).*/\1/p' "$root/example/CMakeLists.txt" |
+known=$(sed -nE 's/^(timewheel_example|add_executable)\(([a-z0-9_]+).*/\2/p' "$root/example/CMakeLists.txt" |
     tr '\n' ' ')
 known=${known% }
 

@@ -67,13 +67,13 @@ while [ "$left" -gt 0 ]; do
 done
 presets=${presets:- dev}
 
-packages="g++ cmake ninja-build ccache pkgconf
+packages="g++ cmake ninja-build ccache pkgconf python3
     libboost1.81-dev libboost-test1.81-dev libboost-program-options1.81-dev"
 case $presets in
 *clang* | *asan* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
 esac
 case $presets in
-*docs*) packages="$packages doxygen asciidoctor ruby-rouge python3" ;;
+*docs*) packages="$packages doxygen asciidoctor ruby-rouge" ;;
 esac
 # shellcheck disable=SC2086 # a list of words
 install_packages $packages

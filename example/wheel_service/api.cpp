@@ -286,7 +286,6 @@ bool api::is_for_events(const request& asked)
 
 response api::answer(const request& asked)
 {
-    ++state_.requests;
     response answer;
     try {
         if (asked.method() == verb::options) {

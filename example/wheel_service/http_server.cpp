@@ -49,6 +49,7 @@ constexpr auto farewell_time = 3s;
 constexpr std::size_t refused_at_a_time = 100;
 
 constexpr std::size_t read_size = 4096;
+constexpr int event_buffer_size = 32 * 1024;
 
 api_error to_api_error(const error_code& ec)
 {
@@ -224,14 +225,16 @@ asio::awaitable<bool> http_server::serve_one(connection& client)
             return each.is_done();
         });
     }
-    client.is_asking = false;
-    if (ec && is_clients_fault(ec))
-        fault = to_api_error(ec);
-    if (fault)
-        co_await send(client, api::refuse(*fault, 11, false));
-    if (ec || fault)
+    if (ec && !is_clients_fault(ec))
         co_return false;
-
+    client.is_asking = false;
+    ++state_.requests;
+    if (ec)
+        fault = to_api_error(ec);
+    if (fault) {
+        co_await send(client, api::refuse(*fault, 11, false));
+        co_return false;
+    }
     const request asked = parser.release();
     if (api::is_for_events(asked)) {
         co_await send_events(client, asked);
@@ -334,6 +337,9 @@ asio::awaitable<void> http_server::send_events(connection& client, const request
         co_await http::async_write_header(client.socket, serializer, as_result);
     if (head_ec)
         co_return;
+    // What the system holds for a client that does not read is memory as well.
+    error_code ignored;
+    client.socket.set_option(tcp::socket::send_buffer_size(event_buffer_size), ignored);
     ++listeners_;
     struct count
     {

@@ -30,7 +30,7 @@ std::uint64_t count_primes(std::uint64_t below)
 
 }
 
-boost::asio::awaitable<boost::system::error_code> run_sample(std::string_view type)
+boost::asio::awaitable<boost::system::error_code> run_sample(std::string type)
 {
     if (type == "slow") {
         co_await timewheel::sleep_for(2s);

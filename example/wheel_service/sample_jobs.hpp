@@ -11,6 +11,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace wheel_service {
@@ -19,7 +20,7 @@ inline constexpr std::array<std::string_view, 5>
     sample_types{"simple", "slow", "cpu", "failing", "hanging"};
 
 /// Does what the name of the type says; it must be one of those above.
-boost::asio::awaitable<boost::system::error_code> run_sample(std::string_view type);
+boost::asio::awaitable<boost::system::error_code> run_sample(std::string type);
 
 }
 

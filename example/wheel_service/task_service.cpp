@@ -76,8 +76,10 @@ task_service::task_service(const config& chosen)
           context_,
           workers_,
           {.next = next_run,
-           .run = [](const std::string&,
-                     const schedule& planned) { return run_sample(planned.type); },
+           .run =
+               [this](const std::string& key, const schedule& planned) {
+                   return run_schedule(key, planned);
+               },
            .run_timeout = chosen.task_timeout,
            .tick = chosen.tick_duration,
            .on_run =
@@ -181,16 +183,27 @@ bool task_service::remove_schedule(const std::string& key)
     return was_there;
 }
 
+asio::awaitable<boost::system::error_code>
+task_service::run_schedule(const std::string& key, const schedule& planned)
+{
+    const std::lock_guard lock(mutex_);
+    running_types_[key] = planned.type;
+    return run_sample(planned.type);
+}
+
 // The store counts by the steady clock, a schedule by the wall clock.
 void task_service::on_schedule_ran(
     const std::string& key,
     const timewheel::basic_job_record<scheduler::clock_type>& record
 )
 {
-    const auto planned = scheduler_.snapshot(key);
     const clock::time_point now = clock::now();
     task ran;
-    ran.type = planned ? planned->data.type : "simple";
+    ran.type = "simple";
+    if (const std::lock_guard lock(mutex_); auto type = running_types_.extract(key))
+        ran.type = type.mapped();
+    else if (const auto planned = scheduler_.snapshot(key))
+        ran.type = planned->data.type; // it was dropped before it began
     ran.state = to_state(record.outcome);
     ran.schedule = key;
     ran.created = ran.due = now - record.duration - record.lateness;

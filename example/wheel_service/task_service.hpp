@@ -12,15 +12,19 @@
 #include <timewheel/keyed_scheduler.hpp>
 #include <timewheel/wheel.hpp>
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/system/error_code.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -86,6 +90,8 @@ private:
     using wheel = timewheel::wheel<task_id>;
 
     void on_run_ended(const wheel::options_type::event_type& event);
+    boost::asio::awaitable<boost::system::error_code>
+    run_schedule(const std::string& key, const schedule& planned);
     void on_schedule_ran(
         const std::string& key,
         const timewheel::basic_job_record<scheduler::clock_type>& record
@@ -99,6 +105,9 @@ private:
     wheel wheel_;
     scheduler scheduler_;
     std::atomic<std::size_t> schedule_count_{0};
+    std::mutex mutex_;
+    std::map<std::string, std::string>
+        running_types_; // of schedules, which may be removed meanwhile
     std::thread thread_;
 };
 

@@ -189,8 +189,10 @@ class Service:
     """The program, running on a port of its own."""
 
     def __init__(self, *arguments, environment=None):
+        if "--port" not in arguments:
+            arguments = ("--port", "0", *arguments)
         self.process = subprocess.Popen(
-            [PROGRAM, "--port", "0", *arguments],
+            [PROGRAM, *arguments],
             env={**clean_environment(), **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
