@@ -195,17 +195,22 @@ def machine():
     model = re.search(r"^model name\s*: (.*)$", cpuinfo, re.MULTILINE)
     memory = re.search(r"MemTotal: +(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"))
     cache = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    cache_size = ""
+    if cache.exists():
+        cache_size = f"{int(cache.read_text().rstrip().rstrip('K')) >> 10} MiB of L3 cache, "
     return (
         f"{model.group(1) if model else os.uname().machine}, {os.cpu_count()} CPUs, "
-        + (f"{cache.read_text(encoding='utf-8').strip()}iB of L3 cache, " if cache.exists() else "")
+        + cache_size
         + f"{int(memory.group(1)) / (1 << 20):.0f} GiB, Linux {os.uname().release.split('-')[0]}"
     )
 
 
 def commit(root):
+    """The last one that changed the library: others don't change what is measured."""
     git = ["git", "-C", root]
-    changed = command_output(*git, "status", "--porcelain", "--", "include", "test/bench")
-    return command_output(*git, "rev-parse", "--short", "HEAD") + (" and changes" if changed else "")
+    changed = command_output(*git, "status", "--porcelain", "--", "include")
+    last = command_output(*git, "log", "-1", "--format=%h", "--", "include")
+    return last + (" and changes" if changed else "")
 
 
 def crossover(results, workload):

@@ -352,7 +352,7 @@ BOOST_FIXTURE_TEST_CASE_TEMPLATE(the_blocking_wait_uses_the_traits, Family, fami
     typename Family::template basic<clock, traits> timer{ctx, 5ms};
     timer.wait();
     BOOST_CHECK(clock::now() >= timer.expiry());
-    BOOST_TEST(traits::durations >= 2);
+    BOOST_TEST(traits::durations >= 1); // more if the thread is not held up in between
 }
 
 // C30: the same clock with other traits is another kind of timer; both live on one context.
