@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(assigned_runners_become_idle_by_their_turn)
     BOOST_TEST(set.is_short(2));
 
     // The first ones have their turns, and one that is not the first.
-    for (const std::size_t i : {0, 1, 2, 5}) {
+    for (const std::size_t i : {0U, 1U, 2U, 5U}) {
         const detail::ended_operation ended = assigned[i]->take();
         BOOST_TEST(ended.op == &ops[i]);
         BOOST_TEST((ended.outcome == state::cancelled));
