@@ -104,7 +104,6 @@ struct callback_fixture : fixture
                  [&] { scheduler().trigger_now("a"); },
                  [&] { poll(); },
              }) {
-            error_code ec;
             if (!exists())
                 break;
             try {

@@ -67,6 +67,21 @@ BOOST_AUTO_TEST_CASE(a_step_back_decides_anew)
     BOOST_TEST(s.snapshot("a")->runs == 2u);
 }
 
+// The wheel has not turned by the time that the clock was set back from.
+BOOST_AUTO_TEST_CASE(a_step_back_that_no_timer_has_met)
+{
+    auto& s = start();
+    s.upsert("far", 1'000'000'000);
+    at(10h);
+    s.upsert("a", 5);
+    s.upsert("b", 1000);
+    clock::set(time_point(10h - 3ms));
+    poll();
+    BOOST_CHECK(s.snapshot("a")->next_run == time_point(10h + 2ms));
+    BOOST_CHECK(s.snapshot("b")->next_run == time_point(10h + 997ms));
+    BOOST_CHECK(s.snapshot("far")->next_run == time_point(1'000'000s));
+}
+
 BOOST_AUTO_TEST_CASE(only_pending_items_are_decided_anew)
 {
     holds = true;

@@ -275,6 +275,20 @@ BOOST_AUTO_TEST_CASE(a_trigger_runs_an_item_whatever_its_state)
     BOOST_TEST(next_run("pending") == "60");
 }
 
+// However coarse the grid is.
+BOOST_AUTO_TEST_CASE(a_trigger_does_not_wait_for_a_tick)
+{
+    options.tick = 1min;
+    auto& s = start();
+    clock::set(clock::time_point(1234567ns));
+    s.upsert("a", 5);
+    s.trigger_now("a");
+    poll();
+    BOOST_TEST(runs() == "a=5@1");
+    BOOST_CHECK(s.snapshot("a")->last_run()->scheduled_for == clock::time_point(1234567ns));
+    BOOST_CHECK(s.snapshot("a")->last_run()->lateness == 0ns);
+}
+
 BOOST_AUTO_TEST_CASE(a_trigger_overlaps_as_a_due_run_does)
 {
     options.reschedule = reschedule_policy::before_run;

@@ -145,7 +145,9 @@ private:
     entry_pointer decide_one(const entry_pointer& entry);
     bool can_decide(const entry_type& entry) const;
     void schedule(const entry_pointer& entry, time_point next, time_point now);
-    timer_id add_timer(const entry_pointer& entry, time_point when, bool is_triggered);
+    timer_id add_timer(const entry_pointer& entry, time_point when);
+    timer_id add_trigger(const entry_pointer& entry);
+    timer_id add_timer(time_point when, run_type&& run);
     void drop_timer(entry_type& entry, aftermath& after);
     void replace(const entry_pointer& entry, std::shared_ptr<const T> data, aftermath& after);
     remove_result drop(const entry_pointer& entry, aftermath& after);
@@ -171,11 +173,11 @@ private:
                options_.overlap == overlap_policy::queue_one;
     }
     void on_end(const run_type& run, const record_type& record);
+    void settle(entry_type& entry, bool is_late);
     bool leave(entry_type& entry, timer_id id, const record_type& record, aftermath& after);
     void on_lost(const run_type& run, timer_id id);
     void on_clock_set_back();
     void on_shutdown();
-    void trigger_anew(const entry_pointer& entry, time_point now, aftermath& after);
 
     void note_state(const entry_pointer& entry);
     void perform(aftermath& after);

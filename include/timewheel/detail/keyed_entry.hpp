@@ -202,7 +202,7 @@ struct keyed_run
     std::shared_ptr<entry_type> item;
     std::shared_ptr<const T> data;
     std::uint64_t generation = 0;
-    bool is_triggered = false;
+    std::optional<typename Clock::time_point> triggered_at;
     bool is_over = false;
 };
 

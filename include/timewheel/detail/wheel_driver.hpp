@@ -170,6 +170,7 @@ private:
     hierarchical_wheel wheel_;
     operation_queue ready_;
     list_anchor clock_watches_;
+    time_point last_move_ = Clock::now(); // of a clock that the program drives
     runner_set runners_;
     std::size_t pending_ = 0;
     driver_counters counters_;

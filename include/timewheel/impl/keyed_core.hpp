@@ -773,21 +773,31 @@ void keyed_core<Key, T, Clock, WaitTraits>::schedule(
         const auto tick = saturated_ceil<typename Clock::duration>(options_.tick);
         next = (std::max)(next, saturated_add<Clock>(*entry->last_turn, tick));
     }
-    entry->timer = add_timer(entry, next, false);
+    entry->timer = add_timer(entry, next);
     entry->next = next;
     entry->decided_at = now;
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
-timer_id keyed_core<Key, T, Clock, WaitTraits>::add_timer(
-    const entry_pointer& entry,
-    time_point when,
-    bool is_triggered
-)
+timer_id
+keyed_core<Key, T, Clock, WaitTraits>::add_timer(const entry_pointer& entry, time_point when)
 {
-    std::unique_ptr<job_timer<Clock>> added = std::make_unique<timer>(
-        *this, when, run_type{entry, entry->data, entry->generation, is_triggered}
+    return add_timer(when, run_type{entry, entry->data, entry->generation, std::nullopt});
+}
+
+// For a time that has come on any grid, also if the clock is set back.
+template <class Key, class T, class Clock, class WaitTraits>
+timer_id keyed_core<Key, T, Clock, WaitTraits>::add_trigger(const entry_pointer& entry)
+{
+    return add_timer(
+        (time_point::min)(), run_type{entry, entry->data, entry->generation, Clock::now()}
     );
+}
+
+template <class Key, class T, class Clock, class WaitTraits>
+timer_id keyed_core<Key, T, Clock, WaitTraits>::add_timer(time_point when, run_type&& run)
+{
+    std::unique_ptr<job_timer<Clock>> added = std::make_unique<timer>(*this, when, std::move(run));
     error_code ec; // only if the wheel is being closed
     return jobs_->add(added, ec);
 }
@@ -865,7 +875,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::trigger(
 )
 {
     entry->triggered.push_back({timer_id::none, operation});
-    entry->triggered.back().id = add_timer(entry, Clock::now(), true);
+    entry->triggered.back().id = add_trigger(entry);
 }
 
 // Decides whether a run takes place that the workers have come to.
@@ -880,10 +890,14 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
         const lock_type lock(mutex_);
         if (!is_current(*entry, run, id))
             return false;
-        const bool is_early = !run.is_triggered && record.started_at < record.scheduled_for;
+        if (run.triggered_at) {
+            record.scheduled_for = *run.triggered_at;
+            record.lateness = lateness_of<Clock>(record.scheduled_for, record.started_at);
+        }
+        const bool is_early = !run.triggered_at && record.started_at < record.scheduled_for;
         if (is_early) {
             put_back(entry, record.started_at);
-        } else if (!run.is_triggered) {
+        } else if (!run.triggered_at) {
             entry->timer = timer_id::none;
             entry->next.reset();
             entry->last_turn = record.started_at;
@@ -902,7 +916,7 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
             if (options_.reschedule == reschedule_policy::after_finish)
                 drop_timer(*entry, after);
         } else if (waits_for_end()) {
-            entry->runs_again = entry->runs_again || !run.is_triggered;
+            entry->runs_again = entry->runs_again || !run.triggered_at;
             for (auto& triggered : entry->triggered) {
                 if (triggered.id == id)
                     triggered.id = timer_id::none;
@@ -925,7 +939,7 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::put_back(const entry_pointer& entry, time_point now)
 {
-    entry->timer = add_timer(entry, *entry->next, false);
+    entry->timer = add_timer(entry, *entry->next);
     if (entry->decided_at > now)
         ask(*entry);
 }
@@ -939,7 +953,7 @@ bool keyed_core<Key, T, Clock, WaitTraits>::is_current(
 {
     if (phase_ != lifecycle::running || !entry.is_present)
         return false;
-    if (!run.is_triggered)
+    if (!run.triggered_at)
         return entry.timer == id;
     return std::any_of(entry.triggered.begin(), entry.triggered.end(), [id](const auto& each) {
         return each.id == id;
@@ -975,21 +989,26 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_end(const run_type& run, const re
         const bool is_late = run.generation != entry->generation;
         if (!is_late)
             after.discard(entry->remember(record, options_.history));
-        if (!entry->active.empty())
-            ;
-        else if (std::exchange(entry->runs_again, false) || entry->has_waiting_trigger())
+        const bool is_last = entry->active.empty();
+        if (is_last && (std::exchange(entry->runs_again, false) || entry->has_waiting_trigger()))
             run_again(entry);
-        else if (is_late || phase_ != lifecycle::running)
-            ;
-        else if (options_.reschedule == reschedule_policy::after_finish)
-            ask(*entry);
-        else if (options_.reschedule == reschedule_policy::none && !entry->is_deciding)
-            entry->is_disabled = entry->timer == timer_id::none;
+        else if (is_last && phase_ == lifecycle::running)
+            settle(*entry, is_late);
         note_state(entry);
     }
     perform(after);
     observe(options_.on_run, entry->key, record);
     decide(entry);
+}
+
+// Nothing of the item's is under way any more.
+template <class Key, class T, class Clock, class WaitTraits>
+void keyed_core<Key, T, Clock, WaitTraits>::settle(entry_type& entry, bool is_late)
+{
+    if (options_.reschedule == reschedule_policy::after_finish && !is_late)
+        ask(entry);
+    else if (options_.reschedule == reschedule_policy::none && !entry.is_deciding)
+        entry.is_disabled = entry.timer == timer_id::none;
 }
 
 // A run has ended. Returns false if it had not begun.
@@ -1047,7 +1066,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_lost(const run_type& run, timer_i
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::run_again(const entry_pointer& entry)
 {
-    const timer_id id = add_timer(entry, Clock::now(), true);
+    const timer_id id = add_trigger(entry);
     bool is_known = false;
     for (auto& triggered : entry->triggered) {
         if (triggered.id == timer_id::none) {
@@ -1065,7 +1084,6 @@ template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::on_clock_set_back()
 {
     std::vector<entry_pointer> pending;
-    aftermath after;
     {
         const lock_type lock(mutex_);
         const time_point now = Clock::now();
@@ -1075,33 +1093,10 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_clock_set_back()
                 ask(*entry);
                 pending.push_back(entry);
             }
-            trigger_anew(entry, now, after);
         }
     }
-    perform(after);
     for (const entry_pointer& entry : pending)
         decide(entry);
-}
-
-// What was to run at once has been filed for a time that is yet to come again.
-template <class Key, class T, class Clock, class WaitTraits>
-void keyed_core<Key, T, Clock, WaitTraits>::trigger_anew(
-    const entry_pointer& entry,
-    time_point now,
-    aftermath& after
-)
-{
-    for (auto& triggered : entry->triggered) {
-        const timer_id old = triggered.id;
-        if (old == timer_id::none || entry->is_active(old))
-            continue;
-        const timer_id id = add_timer(entry, now, true);
-        after.to_remove.push_back(old);
-        for (auto& each : entry->triggered) {
-            if (each.id == old)
-                each.id = id;
-        }
-    }
 }
 
 template <class Key, class T, class Clock, class WaitTraits>

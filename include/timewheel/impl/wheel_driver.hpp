@@ -271,12 +271,18 @@ void wheel_driver<Clock, WaitTraits>::on_alarm(unsigned alarm, std::uint64_t ver
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::on_clock_moved() noexcept
 {
-    const tick_type now = math_.floor(Clock::now());
+    const time_point time = Clock::now();
+    const tick_type now = math_.floor(time);
     lock_type lock(mutex_);
-    if (pending_ == 0 || (now >= wheel_.now() && now < wheel_.next_wakeup()))
-        return;
-    overdue_.store(true, std::memory_order_relaxed);
-    finish(lock);
+    // Who watches the clock is told even if the wheel has not turned by the time that it was.
+    const bool is_back = time < std::exchange(last_move_, time);
+    if (is_back)
+        ready_clock_watches();
+    const bool is_due = pending_ != 0 && (now < wheel_.now() || now >= wheel_.next_wakeup());
+    if (is_due)
+        overdue_.store(true, std::memory_order_relaxed);
+    if (is_due || is_back)
+        finish(lock);
 }
 
 // Only a node that would move the alarm is worth a look at the clock: it may be due already.

@@ -160,6 +160,10 @@ public:
     bool holds = false;
     error_code answer; // of the runs
 
+    /// The same for runs with some data only.
+    std::function<bool(int)> holds_with = [](int) { return false; };
+    std::function<error_code(int)> answers_with;
+
     std::function<std::optional<time_point>(time_point, const std::string&, int)> next =
         [](time_point now, const std::string&, int data) { return now + data * 1ms; };
 
@@ -185,8 +189,9 @@ private:
         runs_.push_back(text(key, data));
         if (inside)
             inside(key);
-        if (!holds)
-            co_return answer;
+        const error_code answer_now = answers_with ? answers_with(data) : answer;
+        if (!holds && !holds_with(data))
+            co_return answer_now;
         asio::steady_timer gate(co_await asio::this_coro::executor);
         gate.expires_at((asio::steady_timer::time_point::max)());
         struct held
@@ -199,7 +204,7 @@ private:
         const held me{held_, held_.insert(held_.end(), held_run{key, &gate})};
         error_code ec;
         co_await gate.async_wait(asio::redirect_error(asio::use_awaitable, ec));
-        co_return me.me->is_released ? answer : ec;
+        co_return me.me->is_released ? answers_with ? answer_now : answer : ec;
     }
 
     std::vector<std::string> decisions_;
