@@ -73,7 +73,7 @@ class Clients(ServiceTest):
                 for client in clients:
                     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
                     client.send(f"GET {BASE}/events HTTP/1.1\r\nHost: a\r\n\r\n")
-                time.sleep(4)
+                time.sleep(2)
                 grown = service.resident_bytes() - before
             finally:
                 for client in clients:
