@@ -113,7 +113,8 @@ struct http_server::connection
     tcp::socket socket;
     timewheel::idle_timer idle;
     boost::beast::flat_buffer buffer;
-    bool is_asking = false; // has sent a part of a request
+    bool is_asking = false;   // has sent a part of a request
+    bool is_answered = false; // gets an answer, perhaps its last
 };
 
 http_server::http_server(const config& chosen, task_service& tasks)
@@ -146,11 +147,27 @@ void http_server::end_stop()
     asio::post(context_, [this] {
         is_closed_ = true;
         stop_events_.emit(asio::cancellation_type::terminal);
-        for (connection* const client : connections_) {
-            error_code ignored;
-            client->socket.close(ignored);
-        }
+        close_connections(false);
+        asio::co_spawn(context_, end_answers(), asio::detached);
     });
+}
+
+void http_server::close_connections(bool all)
+{
+    for (connection* const client : connections_) {
+        error_code ignored;
+        if (all || !client->is_answered)
+            client->socket.close(ignored);
+    }
+}
+
+// Answers that are under way have a little time.
+asio::awaitable<void> http_server::end_answers()
+{
+    const auto deadline = clock::now() + farewell_time;
+    while (!connections_.empty() && clock::now() < deadline)
+        co_await timewheel::sleep_for(10ms);
+    close_connections(true);
 }
 
 asio::awaitable<void> http_server::accept()
@@ -232,6 +249,7 @@ asio::awaitable<bool> http_server::serve_one(connection& client)
     if (ec)
         fault = to_api_error(ec);
     if (fault) {
+        client.is_answered = true;
         co_await send(client, api::refuse(*fault, 11, false));
         co_return false;
     }
@@ -243,8 +261,10 @@ asio::awaitable<bool> http_server::serve_one(connection& client)
     response answer = api_.answer(asked);
     const bool is_kept = answer.keep_alive() && !state_.is_stopping;
     answer.keep_alive(is_kept);
+    client.is_answered = true;
     co_await send(client, std::move(answer));
-    co_return is_kept&& client.socket.is_open();
+    client.is_answered = !is_kept;
+    co_return is_kept&& client.socket.is_open() && !is_closed_;
 }
 
 // Every piece that comes touches the idle timer; it must be enough within the request timeout.
@@ -302,6 +322,7 @@ asio::awaitable<void> http_server::send(connection& client, response answer)
 
 asio::awaitable<void> http_server::refuse(connection& client, const api_error& error)
 {
+    client.is_answered = true;
     co_await (
         send(client, api::refuse(error, 11, false)) ||
         timewheel::sleep_for(farewell_time)(asio::use_awaitable)

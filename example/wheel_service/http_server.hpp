@@ -46,7 +46,7 @@ public:
     /// From now on, nothing is accepted but what is asked on open connections. Thread-safe.
     void begin_stop();
 
-    /// Closes what is open. Thread-safe.
+    /// Closes what is open, when the last answers are sent. Thread-safe.
     void end_stop();
 
     [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
@@ -68,6 +68,8 @@ private:
     boost::asio::awaitable<void> linger(connection& client);
     boost::asio::awaitable<void> send_events(connection& client, const request& asked);
     boost::asio::awaitable<void> make_events();
+    void close_connections(bool all);
+    boost::asio::awaitable<void> end_answers();
 
     const config& config_;
     boost::asio::io_context context_{1};

@@ -3,12 +3,18 @@
 import socket
 import time
 
-from service_fixture import BASE, Service, ServiceTest, main, scaled, wait_until
+from service_fixture import BASE, SCALE, Service, ServiceTest, main, scaled, wait_until
 
 MIB = 1 << 20
 
 
-class History(ServiceTest):
+class MemoryTest(ServiceTest):
+    def assert_small(self, grown, most):
+        if SCALE == 1:  # a sanitizer keeps what is freed
+            self.assertLess(grown, most)
+
+
+class History(MemoryTest):
     def test_a_million_tasks_with_flat_memory(self):
         total, batch, history = scaled(1_000_000, 40_000), 20_000, 5_000
         with Service("--tick-duration", "5", "--history-size", str(history),
@@ -47,7 +53,7 @@ class History(ServiceTest):
                 f"{done} tasks in {needed:.1f} s; resident: {early / MIB:.1f} MiB after "
                 f"{warm}, {late / MIB:.1f} MiB after all"
             )
-            self.assertLess(late - early, 16 * MIB)
+            self.assert_small(late - early, 16 * MIB)
 
     def test_ring_keeps_the_last(self):
         with Service("--tick-duration", "5", "--history-size", "3") as service:
@@ -62,7 +68,7 @@ class History(ServiceTest):
             self.assertEqual(len(service.get(BASE + "/tasks")["tasks"]), 4)
 
 
-class Clients(ServiceTest):
+class Clients(MemoryTest):
     def test_listeners_that_do_not_read_share_one_event(self):
         count = scaled(200, 50)
         with Service() as service:
@@ -73,12 +79,12 @@ class Clients(ServiceTest):
                 for client in clients:
                     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
                     client.send(f"GET {BASE}/events HTTP/1.1\r\nHost: a\r\n\r\n")
-                time.sleep(4)
+                time.sleep(2)
                 grown = service.resident_bytes() - before
             finally:
                 for client in clients:
                     client.close()
-            self.assertLess(grown, 4 * MIB + count * 64 * 1024)
+            self.assert_small(grown, 4 * MIB + count * 64 * 1024)
 
     def test_requests_and_connections_leave_nothing(self):
         with Service() as service:
@@ -92,7 +98,7 @@ class Clients(ServiceTest):
             use(300)
             before = service.resident_bytes()
             use(scaled(1500, 300))
-            self.assertLess(service.resident_bytes() - before, 8 * MIB)
+            self.assert_small(service.resident_bytes() - before, 8 * MIB)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -83,8 +84,8 @@ class Tasks(ShutdownTest):
         self.assert_ends(service, at_most=25)
 
     def test_running_schedule(self):
-        for type_, key in [("slow", "a"), ("hanging", "b")]:
-            service = Service(*FAST, "--shutdown-timeout", "4000")
+        for type_, key, patience in [("slow", "a", "10000"), ("hanging", "b", "500")]:
+            service = Service(*FAST, "--shutdown-timeout", patience)
             service.request("PUT", f"{BASE}/schedules/{key}", {"period": 10, "type": type_})
             wait_until(lambda: service.get(f"{BASE}/schedules/{key}")["state"] == "running")
             service.terminate()
@@ -136,6 +137,28 @@ class Connections(ShutdownTest):
                     client.send(make_request("GET", BASE + "/tasks?limit=1000") * 50)
             service.terminate()
             self.assert_ends(service, at_most=30)
+
+    def test_answer_under_way_is_sent_to_the_end(self):
+        service = Service(*FAST)
+        service.request(
+            "POST", BASE + "/tasks/batch", {"count": 1000, "minDelay": LONG, "maxDelay": LONG}
+        )
+        with service.connect() as client:
+            # Both ends have buffers for a part of it.
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 32768)
+            client.send(make_request("GET", BASE + "/tasks?limit=1000") * 100)
+            client.read_answer()
+            service.terminate()
+            self.assertEqual(service.process.stdout.readline(), "stopping\n")
+            answers = 0
+            with self.assertRaises(ConnectionEnded) as ended:
+                while True:
+                    answer = client.read_answer()
+                    self.assertEqual(len(answer.json()["tasks"]), 1000)
+                    answers += 1
+            self.assertEqual(ended.exception.args[0], b"")  # nothing of another answer
+            self.assertGreaterEqual(answers, 1)
+        self.assertEqual(service.wait(), 0)
 
     def test_what_is_answered_meanwhile(self):
         service = Service(*FAST, "--shutdown-timeout", "86400000")
