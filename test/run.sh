@@ -17,6 +17,7 @@ Installs the packages that are missing, configures, builds, and runs the tests.
 
   --preset NAME  may be repeated; one of: $known
                  (default: dev)
+  --target NAME  build only this target of the build, such as thread_safety; choose its tests by -L
   -h, --help     this text
 
 Options of ctest that are passed on:
@@ -31,6 +32,7 @@ END
 }
 
 presets=
+target=
 left=$#
 while [ "$left" -gt 0 ]; do
     option=$1
@@ -41,15 +43,22 @@ while [ "$left" -gt 0 ]; do
         usage
         exit
         ;;
-    --preset | -R | -E | -L | -LE | -I | -j | --repeat | --timeout)
+    --preset | --target | -R | -E | -L | -LE | -I | -j | --repeat | --timeout)
         [ "$left" -gt 0 ] || fail "$option needs a value (see --help)"
         value=$1
         shift
         left=$((left - 1))
-        if [ "$option" != --preset ]; then
+        case $option in
+        --preset) ;;
+        --target)
+            target=$value
+            continue
+            ;;
+        *)
             set -- "$@" "$option" "$value"
             continue
-        fi
+            ;;
+        esac
         ;;
     --preset=*) value=${option#--preset=} ;;
     -j[0-9]* | -N | -V | -VV | --output-on-failure | --stop-on-failure | --rerun-failed | \
@@ -108,7 +117,7 @@ for preset in $presets; do
         }
     fi
     say "preset $preset: building with $jobs jobs"
-    if ! cmake --build --preset "$preset" --parallel "$jobs"; then
+    if ! cmake --build --preset "$preset" --parallel "$jobs" ${target:+--target "$target"}; then
         failed="$failed $preset"
         continue
     fi
