@@ -149,6 +149,27 @@ private:
     // Marks that this thread is inside a job or an observer of the wheel.
     class inside_mark;
 
+    // The time, which most jobs need once: it is read when somebody asks for it.
+    class moment
+    {
+    public:
+        explicit moment(bool is_needed = false)
+        {
+            if (is_needed)
+                get();
+        }
+
+        time_point get()
+        {
+            if (!time_)
+                time_ = Clock::now();
+            return *time_;
+        }
+
+    private:
+        std::optional<time_point> time_;
+    };
+
     // What is posted to the workers.
     class worker_slot;
 
@@ -175,16 +196,16 @@ private:
     }
 
     void file_or_end(timer_type& timer);
-    void schedule_next(timer_type& timer, time_point now);
+    void schedule_next(timer_type& timer, moment& now);
     bool take_out(timer_type& timer);
     void bury_if_dead(timer_type& timer, aftermath& after);
     void unpin(timer_type& timer, aftermath& after);
 
     void on_slot();
     void on_slot_destroyed() noexcept;
-    run_type* make_run(timer_type& timer, time_point now);
-    void hand_over(timer_type& timer, time_point now, aftermath& after);
-    void hand_over_waiting(time_point now, aftermath& after);
+    run_type* make_run(timer_type& timer, moment& now);
+    void hand_over(timer_type& timer, moment& now, aftermath& after);
+    void hand_over_waiting(moment& now, aftermath& after);
     void take_from_queue(run_type& run);
     void begin_run(run_type& run, time_point now);
     void start_job_of(timer_type& timer, run_ticket<Clock> ticket);
@@ -204,6 +225,7 @@ private:
     record_type give_up(const timer_type&, time_point now, job_outcome outcome, error_code ec);
     bool tells(const timer_type& timer) const noexcept;
     bool catches(const timer_type& timer) const noexcept;
+    bool needs_end(const timer_type& timer) const noexcept;
     template <class Predicate>
     static run_type* find_run(const timer_type& timer, Predicate wanted);
     static run_type* find_queued(const timer_type& timer);

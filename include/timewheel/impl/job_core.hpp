@@ -432,7 +432,7 @@ wheel_stats job_core<Clock, WaitTraits>::stats() const
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
 {
-    const time_point now = Clock::now();
+    moment now(timer.schedule.repeats());
     const auto alive = this->shared_from_this(); // the wheel may be destroyed by another thread
     run_type* begun = nullptr;
     std::optional<record_type> unbegun;
@@ -443,10 +443,10 @@ void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
     if (timer.is_over) {
         // Removed or stopped on its way.
     } else if (!timer.has_job()) {
-        unbegun = give_up(timer, now, job_outcome::failed, error::no_job);
+        unbegun = give_up(timer, now.get(), job_outcome::failed, error::no_job);
         timer.is_over = true;
     } else if (timer.schedule.skips_overlap() && !timer.runs.empty()) {
-        unbegun = give_up(timer, now, job_outcome::skipped, {});
+        unbegun = give_up(timer, now.get(), job_outcome::skipped, {});
         schedule_next(timer, now);
     } else if (has_room() && waiting_.empty()) {
         hand_over(timer, now, after);
@@ -455,13 +455,13 @@ void job_core<Clock, WaitTraits>::on_due(timer_type& timer)
         waiting_.push_back(static_cast<operation&>(timer));
         hand_over_waiting(now, after); // there is room if the workers have lost what was queued
     } else if (settings_.policy == backpressure::drop) {
-        unbegun = give_up(timer, now, job_outcome::dropped, error::queue_full);
+        unbegun = give_up(timer, now.get(), job_outcome::dropped, error::queue_full);
         schedule_next(timer, now);
     } else {
         begun = make_run(timer, now);
         if (begun) {
             begun->is_inline = true;
-            begin_run(*begun, now);
+            begin_run(*begun, now.get());
         }
     }
     if (unbegun && tells(timer))
@@ -539,11 +539,11 @@ void job_core<Clock, WaitTraits>::on_slot()
     if (queue_.empty())
         return;
     // Read while locked: by an older time, a run handed over since then would begin early.
-    const time_point now = Clock::now();
+    moment now(true);
     auto& run = static_cast<run_type&>(static_cast<queue_link&>(*queue_.front()));
     timer_type& timer = *run.timer;
     take_from_queue(run);
-    begin_run(run, now);
+    begin_run(run, now.get());
     hand_over_waiting(now, after);
     run_ticket<Clock> ticket(this->shared_from_this(), run);
     lock.unlock();
@@ -576,12 +576,13 @@ void job_core<Clock, WaitTraits>::on_slot_destroyed() noexcept
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::end(run_type& run, error_code ec, std::exception_ptr exception)
 {
-    const time_point now = Clock::now();
+    const bool is_timed = needs_end(*run.timer);
+    moment now(is_timed);
     aftermath after(*this);
     std::optional<telling> told;
     lock_type lock(mutex_);
     timer_type& timer = *run.timer;
-    set_ended(run, now, ec, exception);
+    set_ended(run, is_timed ? now.get() : run.record.started_at, ec, exception);
     count(run.record.outcome);
     --stats_.running;
     --timer.running;
@@ -622,7 +623,8 @@ void job_core<Clock, WaitTraits>::on_destroyed(run_type& run) noexcept
     if (timer.where == place::none && timer.schedule.has_fixed_delay())
         timer.is_over = true;
     timer.is_removed = timer.is_removed || timer.is_over;
-    hand_over_waiting(Clock::now(), after);
+    moment now;
+    hand_over_waiting(now, after);
     release(run);
     leave_flight(after);
     bury_if_dead(timer, after);
@@ -701,10 +703,10 @@ void job_core<Clock, WaitTraits>::file_or_end(timer_type& timer)
 }
 
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::schedule_next(timer_type& timer, time_point now)
+void job_core<Clock, WaitTraits>::schedule_next(timer_type& timer, moment& now)
 {
     if (timer.schedule.repeats()) {
-        timer.schedule.advance(now);
+        timer.schedule.advance(now.get());
         file_or_end(timer);
     } else {
         timer.is_over = true;
@@ -729,11 +731,11 @@ bool job_core<Clock, WaitTraits>::take_out(timer_type& timer)
 // Makes a run of a waiting timer, which the caller queues or begins. Without memory for one, the job
 // is dropped and nobody is told.
 template <class Clock, class WaitTraits>
-auto job_core<Clock, WaitTraits>::make_run(timer_type& timer, time_point now) -> run_type*
+auto job_core<Clock, WaitTraits>::make_run(timer_type& timer, moment& now) -> run_type*
 {
     run_type* const run = take_run();
     if (!run) {
-        give_up(timer, now, job_outcome::dropped, error::queue_full);
+        give_up(timer, now.get(), job_outcome::dropped, error::queue_full);
         schedule_next(timer, now);
         return nullptr;
     }
@@ -751,7 +753,7 @@ auto job_core<Clock, WaitTraits>::make_run(timer_type& timer, time_point now) ->
 
 // Queues a run of a waiting timer for the workers.
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::hand_over(timer_type& timer, time_point now, aftermath& after)
+void job_core<Clock, WaitTraits>::hand_over(timer_type& timer, moment& now, aftermath& after)
 {
     run_type* const run = make_run(timer, now);
     if (!run)
@@ -771,7 +773,7 @@ void job_core<Clock, WaitTraits>::take_from_queue(run_type& run)
 }
 
 template <class Clock, class WaitTraits>
-void job_core<Clock, WaitTraits>::hand_over_waiting(time_point now, aftermath& after)
+void job_core<Clock, WaitTraits>::hand_over_waiting(moment& now, aftermath& after)
 {
     while (!waiting_.empty() && has_room()) {
         timer_type& timer = timer_type::of(static_cast<operation&>(waiting_.pop_front()));
@@ -985,6 +987,14 @@ bool job_core<Clock, WaitTraits>::catches(const timer_type& timer) const noexcep
     return settings_.is_observed || settings_.on_error || timer.reports_to_user();
 }
 
+// Whether anybody wants to know when a run of the timer ends.
+template <class Clock, class WaitTraits>
+bool job_core<Clock, WaitTraits>::needs_end(const timer_type& timer) const noexcept
+{
+    return settings_.logger || catches(timer) || timer.schedule.has_fixed_delay() ||
+           settings_.run_timeout != (duration::max)();
+}
+
 template <class Clock, class WaitTraits>
 template <class Predicate>
 auto job_core<Clock, WaitTraits>::find_run(const timer_type& timer, Predicate wanted) -> run_type*
@@ -1077,8 +1087,8 @@ remove_result job_core<Clock, WaitTraits>::remove(
         timer.is_removed = true;
         ++stats_.removed;
     }
-    if (!waiting_.empty())
-        hand_over_waiting(Clock::now(), after);
+    moment now;
+    hand_over_waiting(now, after);
     const remove_result result = timer.running != 0 ? remove_result::running
                                  : found            ? remove_result::removed
                                                     : remove_result::unknown;
