@@ -135,7 +135,7 @@ struct wheel_stats
     /// Timers that were accepted.
     std::uint64_t added = 0;
 
-    /// Timers that were removed while something of them was left: waiting, queued or running.
+    /// Timers that were removed while a run of theirs was waiting or queued, or would have come.
     std::uint64_t removed = 0;
 
     /// Runs that were scheduled.

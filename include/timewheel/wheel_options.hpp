@@ -41,7 +41,7 @@ struct basic_wheel_options
     /// What to do with more of them.
     backpressure policy = backpressure::block;
 
-    /// How many timers may wait in the wheel, at least 1.
+    /// With how many timers that wait in the wheel no other is accepted, at least 1.
     std::size_t max_pending = unlimited;
 
     /// How long a run may take until its job is told to stop; positive. The default is for ever.
@@ -53,7 +53,7 @@ struct basic_wheel_options
     */
     std::function<void(const event_type&)> observer{};
 
-    /// Is told what a job threw, before the observer.
+    /// Is told what a job threw that had not been told to stop, before the observer.
     std::function<void(timer_id, std::exception_ptr)> on_error{};
 
     /// Is told in words what should not happen, such as that a timer came due without a job.

@@ -6,7 +6,7 @@
 #define TIMEWHEEL_DETAIL_JOB_RUN_HPP
 
 #include <timewheel/detail/deadline_operation.hpp>
-#include <timewheel/detail/job_timer.hpp>
+#include <timewheel/detail/job_sink.hpp>
 #include <timewheel/job.hpp>
 
 #include <boost/asio/any_io_executor.hpp>

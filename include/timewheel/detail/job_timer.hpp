@@ -6,6 +6,7 @@
 #define TIMEWHEEL_DETAIL_JOB_TIMER_HPP
 
 #include <timewheel/detail/deadline_operation.hpp>
+#include <timewheel/detail/job_sink.hpp>
 #include <timewheel/detail/pending_completion.hpp>
 #include <timewheel/detail/tick_grid.hpp>
 #include <timewheel/job.hpp>
@@ -14,34 +15,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <utility>
 
 namespace timewheel::detail {
-
-template <class Clock>
-class job_timer;
-
-template <class Clock>
-class job_run;
-
-template <class Clock>
-class run_ticket;
-
-// What timers and runs tell the wheel that they belong to.
-template <class Clock>
-class job_sink
-{
-public:
-    virtual void on_due(job_timer<Clock>& timer) = 0;
-    virtual void on_destroyed(job_timer<Clock>& timer) noexcept = 0;
-    virtual void on_timeout(job_run<Clock>& run, bool called) = 0;
-    virtual void on_destroyed(job_run<Clock>& run) noexcept = 0;
-    virtual std::stop_token stop_token(job_run<Clock>& run) = 0;
-
-protected:
-    ~job_sink() = default;
-};
 
 inline timer_id new_timer_id() noexcept
 {
