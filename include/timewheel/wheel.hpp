@@ -48,6 +48,7 @@ namespace timewheel {
     on a strand of the workers' executor. The data lives in the timer, so that jobs that overlap share
     it. What a job throws is reported to the observer and `on_error`, or by `async_run_after`; without
     any of them it leaves the worker's `run()`, as from any of Asio's handlers, and the wheel goes on.
+    What a job throws after it was told to stop is how it stops: the event has it, and nothing else.
 
     **Repeating jobs.** `fixed_rate` and `skip_if_running` stay on the grid `first + n * period`: with the
     former, runs may overlap. `fixed_delay` waits for the end of a run first. A wheel that is behind by
