@@ -32,10 +32,9 @@ using data_of = std::conditional_t<std::is_void_v<T>, no_data, T>;
 // Something that can be called with at least one of the lists of arguments that a job may take. They
 // are tried in the order of call_job(): the body of a generic lambda may fit only what it gets there.
 template <class Job, class Context, class Data>
-concept callable_as_job =
-    (!std::same_as<Data, no_data> &&
-     (std::invocable<Job&, Context&, Data&> || std::invocable<Job&, Data&>)) ||
-    std::invocable<Job&, Context&> || std::invocable<Job&>;
+concept callable_as_job = (!std::same_as<Data, no_data> && (std::invocable<Job&, Context&, Data&> ||
+                                                            std::invocable<Job&, Data&>)) ||
+                          std::invocable<Job&, Context&> || std::invocable<Job&>;
 
 // Calls a job with what it takes: as much as it can take, and rather the data than the context.
 template <class Job, class Context, class Data>
