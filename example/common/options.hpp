@@ -66,7 +66,8 @@ inline std::string to_text(std::chrono::milliseconds value)
     return std::to_string(whole ? value.count() / 1000 : value.count()) + (whole ? "s" : "ms");
 }
 
-/// The command line of a program: options that take a whole number or a span of time, and `--help`.
+/// The command line of a program: options that take a whole number, a span of time or a text, and
+/// `--help`.
 class command_line
 {
 public:
@@ -104,6 +105,18 @@ public:
         });
         all_.add_options()(name.c_str(), text, (meaning + " (" + allowed + ")").c_str());
         has_spans_ = has_spans_ || std::is_same_v<Value, std::chrono::milliseconds>;
+    }
+
+    /// Adds an option that takes any text.
+    void add(const std::string& name, std::string& target, const std::string& meaning)
+    {
+        auto* text = boost::program_options::value<std::string>()->value_name("X");
+        text->notifier([&target, name](const std::string& given) {
+            if (given.empty())
+                reject(name, given, "a text that is not empty");
+            target = given;
+        });
+        all_.add_options()(name.c_str(), text, meaning.c_str());
     }
 
     /// Reads the options; returns false if the user asked for help and got it.
