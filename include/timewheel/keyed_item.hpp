@@ -20,7 +20,7 @@ namespace timewheel {
 /// What an item of a keyed scheduler is doing.
 enum class item_state : std::uint8_t
 {
-    /// It waits for its next run, or for the scheduler to be started.
+    /// It waits for its next run, for that to be decided, or for the scheduler to be started.
     pending,
 
     /// At least one run is under way.

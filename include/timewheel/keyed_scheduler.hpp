@@ -45,11 +45,16 @@ namespace timewheel {
     again is another item.
 
     **Clock.** With a clock that can be set, as the wall clock: if it is set forward, what has become due
-    runs once, within a second; if it is set back, all pending items are decided anew.
+    runs once, within a second; if it is set back, what was decided by a time that is yet to come is
+    decided anew. Run times are measured by the same clock.
+
+    **Exceptions.** What an observer throws leaves the `run()` of the workers, as if it were a handler
+    there: the function that called it may be anybody's. What a job throws is in the record of its run.
 
     **Executors and memory.** As for a @ref wheel.
 
-    **Lifetime.** The destructor stops the scheduler, but does not wait; asynchronous functions end with
+    **Lifetime.** The destructor stops the scheduler, but does not wait, and may be called by any function
+    that the scheduler calls; asynchronous functions end with
     `operation_aborted`, and no observer is told of what ends later. A scheduler must not outlive the
     context of its first executor.
 
@@ -297,6 +302,9 @@ public:
     async_remove(const Key& key, CompletionToken&& token = default_completion_token_t<Executor>());
 
     /** @brief Runs an item now, whatever its state; one that is running, as `overlap` says.
+
+        Without waiting for a tick. Triggers that wait for the end of a run have one run together.
+
         @param key The item's key.
         @throws boost::system::system_error As the form with an error code reports.
     */
@@ -316,7 +324,8 @@ public:
     /** @brief Runs an item now and waits asynchronously until that run has ended.
 
         @par Completion signature
-        `void(error_code, basic_job_record<Clock>)`: the record's error, and the record.
+        `void(error_code, basic_job_record<Clock>)`: the record's error, and the record. A run that was
+        left out has no error, and the outcome `skipped`.
 
         @par Per-operation cancellation
         `terminal`, `partial` and `total` end the operation; the run goes on.
@@ -336,7 +345,7 @@ public:
     auto
     async_trigger(const Key& key, CompletionToken&& token = default_completion_token_t<Executor>());
 
-    /** @brief Takes an item's next run away until it is resumed; a run goes on.
+    /** @brief Takes an item's next run away until it is resumed, one that waits as well; a run goes on.
         @param key The item's key.
         @throws boost::system::system_error As the form with an error code reports.
     */
@@ -347,7 +356,7 @@ public:
         });
     }
 
-    /** @brief Takes an item's next run away until it is resumed; a run goes on.
+    /** @brief Takes an item's next run away until it is resumed, one that waits as well; a run goes on.
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
     */
@@ -370,7 +379,8 @@ public:
     */
     void resume(const Key& key, error_code& ec) { alive()->resume(key, ec); }
 
-    /** @brief Decides anew when an item runs next, since what `next` depends on has changed.
+    /** @brief Decides anew when an item runs next, since what `next` depends on has changed; a run that
+        waits is taken away.
         @param key The item's key.
         @throws boost::system::system_error As the form with an error code reports.
     */
@@ -381,7 +391,8 @@ public:
         });
     }
 
-    /** @brief Decides anew when an item runs next, since what `next` depends on has changed.
+    /** @brief Decides anew when an item runs next, since what `next` depends on has changed; a run that
+        waits is taken away.
         @param key The item's key.
         @param ec Set to `error::unknown_key`, `error::closed`, or to no error.
     */

@@ -35,7 +35,8 @@ struct basic_keyed_scheduler_options
     /** Says when an item runs next, from the present time, the key and the data. A time that has passed
         means now. Nothing disables the item, an exception makes it invalid. It is called once for
         each decision, on whichever thread makes it, not locked, and not concurrently for one key; it may
-        call the scheduler. Necessary.
+        call the scheduler. What it asks for its own item is what it is about to say, but other data are
+        decided again. Necessary.
     */
     std::function<std::optional<time_point>(time_point, const Key&, const T&)> next{};
 
@@ -60,7 +61,8 @@ struct basic_keyed_scheduler_options
     /// How long a run may take until its job is told to stop; positive. The default is for ever.
     typename Clock::duration run_timeout = (Clock::duration::max)();
 
-    /// How many runs may be under way, at least 1. What is due beyond waits, in order of its time.
+    /// How many runs may be under way, at least 1. What is due beyond waits, in the order in which it
+    /// became due.
     std::size_t max_concurrent = unlimited;
 
     /** The grid that times are rounded up to, at least 1 ns, and the least time between the begins of
