@@ -209,5 +209,8 @@ private:
 }
 
 #include <timewheel/impl/keyed_core.hpp>
+#include <timewheel/impl/keyed_core_decisions.hpp>
+#include <timewheel/impl/keyed_core_items.hpp>
+#include <timewheel/impl/keyed_core_runs.hpp>
 
 #endif
