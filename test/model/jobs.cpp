@@ -94,7 +94,9 @@ public:
     void add(timer added)
     {
         ++stats.added;
-        file(timers_[added.id] = added);
+        timer& filed = timers_[added.id] = added;
+        file(filed);
+        forget(filed);
     }
 
     remove_result remove(timer_id id, time_point now)
@@ -231,7 +233,6 @@ private:
         if (t.ends()) {
             t.is_over = true;
             t.waits = t.is_filed = false;
-            forget(t);
             return;
         }
         ++stats.scheduled;
@@ -260,7 +261,6 @@ private:
             advance(t, now);
         } else {
             t.is_over = true;
-            forget(t);
         }
     }
 
@@ -297,8 +297,8 @@ private:
             endings.push_back({made, job_outcome::completed});
             if (!t.is_over && t.mode == repeat_mode::fixed_delay && t.repeats())
                 advance(t, now);
-            forget(t);
         }
+        forget(t);
     }
 
     run make(timer& t)
@@ -334,6 +334,7 @@ private:
         }
     }
 
+    // The last thing that is done with a timer.
     void forget(timer& t)
     {
         if (t.is_over && !t.waits && t.queued + t.running == 0)
