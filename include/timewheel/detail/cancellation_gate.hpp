@@ -33,11 +33,15 @@ public:
     cancellation_gate(const cancellation_gate&) = delete;
     cancellation_gate& operator=(const cancellation_gate&) = delete;
 
-    void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    // Names the constructor of a visit.
+    struct from_the_beginning
+    {};
+
+    void add_reference() noexcept { state_.fetch_add(reference, std::memory_order_relaxed); }
 
     void release() noexcept
     {
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (state_.fetch_sub(reference, std::memory_order_acq_rel) == reference)
             free();
     }
 
@@ -52,42 +56,54 @@ public:
     void request(std::uint64_t types) noexcept
     {
         types_.fetch_or(types, std::memory_order_relaxed);
-        if ((state_.fetch_or(requested) | requested) == requested)
-            emit_if_empty();
+        std::uint64_t state = state_.fetch_or(requested) | requested;
+        while ((state & ~references) == requested) {
+            if (state_.compare_exchange_weak(state, state + reference - requested + emitting)) {
+                emit_requested();
+                return;
+            }
+        }
     }
 
-    // The operation is over: emits nothing any more. Ends this thread's visits, but for an
-    // emission, so that they do not keep the gate, and frees what is in the slot if nobody else is
-    // inside. To be called inside.
-    void close() noexcept
+    // The operation is over: emits nothing any more, and gives back some references of the caller's.
+    // Ends this thread's visits, but for an emission, so that they do not keep the gate, and frees
+    // what is in the slot if nobody else is inside. To be called inside.
+    void close(std::uint32_t given_back) noexcept
     {
         closed_ = true;
-        std::uint32_t own_visits = 0;
-        for (const visit* each = visit::top; each; each = each->below_)
-            own_visits += each->gate_ == this && !each->emits_;
-        if ((state_.load() & ~requested) == own_visits)
-            slot().clear();
+        bool is_counted = false; // else this thread is inside as it emits
         for (visit* each = visit::top; each; each = each->below_) {
-            if (each->gate_ == this && !each->emits_)
-                std::exchange(each->gate_, nullptr)->leave();
+            if (each->gate_ != this || each->stay_ == visit::emission)
+                continue;
+            is_counted = is_counted || each->stay_ == visit::counted;
+            each->gate_ = nullptr;
         }
+        const std::uint64_t own = is_counted ? one_visit : 0;
+        if ((state_.load() & ~references & ~requested) == own)
+            slot().clear();
+        leave(own + given_back);
     }
 
     // A stay inside the gate, on the stack of a thread.
     class visit
     {
     public:
-        explicit visit(cancellation_gate& gate) noexcept : visit(gate, false)
+        // Within another stay of the same thread it is that one which counts.
+        explicit visit(cancellation_gate& gate) noexcept
+            : visit(gate, is_inside(gate) ? nested : counted)
         {
-            gate.add_reference();
-            gate.enter();
+            if (stay_ == counted)
+                gate.enter();
         }
+
+        // The stay of whoever has made the gate.
+        visit(cancellation_gate& gate, from_the_beginning) noexcept : visit(gate, counted) {}
 
         ~visit()
         {
             top = below_;
-            if (gate_ && !emits_)
-                gate_->leave();
+            if (gate_ && stay_ == counted)
+                gate_->leave(one_visit);
         }
 
         visit(const visit&) = delete;
@@ -96,78 +112,107 @@ public:
     private:
         friend class cancellation_gate;
 
-        visit(cancellation_gate& gate, bool emits) noexcept
+        enum kind
+        {
+            counted,
+            nested,
+            emission
+        };
+
+        visit(cancellation_gate& gate, kind stay) noexcept
             : gate_(&gate)
             , below_(std::exchange(top, this))
-            , emits_(emits)
+            , stay_(stay)
         {}
+
+        static bool is_inside(const cancellation_gate& gate) noexcept
+        {
+            for (const visit* each = top; each; each = each->below_) {
+                if (each->gate_ == &gate)
+                    return true;
+            }
+            return false;
+        }
 
         static inline constinit thread_local visit* top = nullptr; // this thread's, innermost first
 
         cancellation_gate* gate_;
         visit* const below_;
-        const bool emits_;
+        const kind stay_;
     };
 
 protected:
-    cancellation_gate() = default;
+    // With references of the maker's, who is inside as well.
+    explicit cancellation_gate(std::uint32_t count) noexcept : state_(one_visit + count) {}
+
     ~cancellation_gate() = default;
 
 private:
-    static constexpr std::uint32_t emitting = 1u << 31;
-    static constexpr std::uint32_t requested = 1u << 30; // the rest counts the visits
+    // The state: flags, then how many are inside, then how many references there are beside those.
+    // The gate is freed when nothing of it is left.
+    static constexpr std::uint64_t emitting = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t requested = std::uint64_t{1} << 62;
+    static constexpr std::uint64_t one_visit = std::uint64_t{1} << 32;
+    static constexpr std::uint64_t reference = 1;
+    static constexpr std::uint64_t references = one_visit - 1;
 
     virtual void free() noexcept = 0;
 
-    bool is_emitting_here() const noexcept
-    {
-        for (const visit* each = visit::top; each; each = each->below_) {
-            if (each->gate_ == this && each->emits_)
-                return true;
-        }
-        return false;
-    }
-
     void enter() noexcept
     {
-        std::uint32_t state = state_.load();
+        std::uint64_t state = state_.load();
         for (;;) {
-            if ((state & emitting) != 0 && !is_emitting_here()) {
+            if ((state & emitting) != 0) {
                 state_.wait(state);
                 state = state_.load();
-            } else if (state_.compare_exchange_weak(state, state + 1)) {
+            } else if (state_.compare_exchange_weak(state, state + one_visit)) {
                 return;
             }
         }
     }
 
-    void leave() noexcept
+    // Gives back a visit or none, and references. The last one that leaves emits what is requested,
+    // and keeps a reference for that.
+    void leave(std::uint64_t given_back) noexcept
     {
-        if (state_.fetch_sub(1) - 1 == requested)
-            emit_if_empty();
+        std::uint64_t state = state_.load();
+        std::uint64_t left = 0;
+        bool emits = false;
+        do {
+            left = state - given_back;
+            emits = (left & ~references) == requested;
+            if (emits)
+                left += reference - requested + emitting;
+        } while (!state_.compare_exchange_weak(state, left));
+        if (emits)
+            emit_requested();
+        else if (left == 0)
+            free();
+    }
+
+    // With a reference and the flag that it emits, both of which it gives back.
+    void emit_requested() noexcept
+    {
+        std::uint64_t state = emitting;
+        do {
+            emit(types_.exchange(0, std::memory_order_relaxed));
+            state = state_.load();
+            while (!state_.compare_exchange_weak(
+                state, (state & requested) != 0 ? state - requested : state - emitting
+            )) {}
+        } while ((state & requested) != 0);
+        state_.notify_all();
         release();
     }
 
-    void emit_if_empty() noexcept
-    {
-        std::uint32_t state = requested;
-        while (state == requested && state_.compare_exchange_strong(state, emitting)) {
-            {
-                const visit emission(*this, true);
-                const std::uint64_t types = types_.exchange(0, std::memory_order_relaxed);
-                if (!closed_) {
-                    emitted_ |= types;
-                    emit(static_cast<asio::cancellation_type_t>(types & 0xffff'ffff));
-                }
-            }
-            state = state_.fetch_and(~emitting) & ~emitting;
-            state_.notify_all();
-        }
-    }
-
     // No types are left if the emission before has taken those of a request that was in the making.
-    void emit(asio::cancellation_type_t type) noexcept
+    void emit(std::uint64_t types) noexcept
     {
+        const visit emission(*this, visit::emission);
+        if (closed_)
+            return;
+        emitted_ |= types;
+        const auto type = static_cast<asio::cancellation_type_t>(types & 0xffff'ffff);
         if (type != asio::cancellation_type::none)
             signal_.emit(type);
     }
@@ -176,8 +221,7 @@ private:
     bool closed_ = false;
     std::uint64_t emitted_ = 0;
     std::atomic<std::uint64_t> types_{0};
-    std::atomic<std::uint32_t> state_{0};
-    std::atomic<std::uint32_t> references_{0};
+    std::atomic<std::uint64_t> state_;
 };
 
 template <class Function>
@@ -210,11 +254,17 @@ public:
     }
 
     template <class Executor, class Function>
-    void execute(const Executor& executor, Function&& function) const
+    void execute(const Executor& executor, Function&& function) const&
     {
-        executor.execute(
-            gated_function<std::decay_t<Function>>{*this, std::forward<Function>(function)}
-        );
+        gate_policy(*this).execute(executor, std::forward<Function>(function));
+    }
+
+    template <class Executor, class Function>
+    void execute(const Executor& executor, Function&& function) &&
+    {
+        executor.execute(gated_function<std::decay_t<Function>>{
+            std::move(*this), std::forward<Function>(function)
+        });
     }
 
     bool operator==(const gate_policy&) const = default;

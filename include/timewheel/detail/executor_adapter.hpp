@@ -24,13 +24,15 @@ concept breaks_promise = std::same_as<typename Policy::broken_promise, Property>
 /*  An executor that does something of its own with what it is given to execute, and is like the one
     it adapts in everything else: context, work tracking, blocking, allocator and any other property.
     `Policy::execute(inner, function)` says what, and `Policy::broken_promise`, if there is one, what
-    can't be required therefore; policies are compared with `==`.
+    can't be required therefore; policies are compared with `==`. A policy that is costly to copy is
+    moved on from executors that are not used any more, which Asio makes many of.
 */
 template <class Inner, class Policy>
 class executor_adapter
 {
 public:
-    executor_adapter(const Inner& inner, const Policy& policy) : inner_(inner), policy_(policy) {}
+    executor_adapter(const Inner& inner, Policy policy) : inner_(inner), policy_(std::move(policy))
+    {}
 
     const Inner& get_inner_executor() const noexcept { return inner_; }
     const Policy& policy() const noexcept { return policy_; }
@@ -45,22 +47,35 @@ public:
 
     template <class Property>
         requires(asio::can_require_v<const Inner&, Property> && !breaks_promise<Policy, Property>)
-    auto require(const Property& property) const
+    auto require(const Property& property) const&
     {
-        return adapt(asio::require(inner_, property));
+        return adapt(asio::require(inner_, property), policy_);
+    }
+
+    template <class Property>
+        requires(asio::can_require_v<const Inner&, Property> && !breaks_promise<Policy, Property>)
+    auto require(const Property& property) &&
+    {
+        return adapt(asio::require(inner_, property), std::move(policy_));
     }
 
     template <class Property>
         requires(asio::can_prefer_v<const Inner&, Property> && !asio::can_require_v<const Inner&, Property>)
     auto prefer(const Property& property) const
     {
-        return adapt(asio::prefer(inner_, property));
+        return adapt(asio::prefer(inner_, property), policy_);
     }
 
     template <class Function>
-    void execute(Function&& function) const
+    void execute(Function&& function) const&
     {
         policy_.execute(inner_, std::forward<Function>(function));
+    }
+
+    template <class Function>
+    void execute(Function&& function) &&
+    {
+        std::move(policy_).execute(inner_, std::forward<Function>(function));
     }
 
     friend bool operator==(const executor_adapter& a, const executor_adapter& b) noexcept
@@ -75,9 +90,9 @@ public:
 
 private:
     template <class Other>
-    auto adapt(const Other& other) const
+    static auto adapt(const Other& other, Policy policy)
     {
-        return executor_adapter<Other, Policy>(other, policy_);
+        return executor_adapter<Other, Policy>(other, std::move(policy));
     }
 
     Inner inner_;

@@ -58,7 +58,7 @@ template <class Argument>
 concept error_argument = std::same_as<std::remove_cvref_t<Argument>, error_code> ||
                          std::same_as<std::remove_cvref_t<Argument>, std::exception_ptr>;
 
-// What the operation gets as its handler. Owns one reference.
+// What the operation gets as its handler. Owns a reference, which is there already.
 template <class Operation>
 class gated_handler
 {
@@ -68,7 +68,7 @@ public:
         asio::associated_allocator_t<handler_type, asio::recycling_allocator<void>>;
     using cancellation_slot_type = asio::cancellation_slot;
 
-    explicit gated_handler(Operation& op) noexcept : op_(&op) { op.add_reference(); }
+    explicit gated_handler(Operation& op) noexcept : op_(&op) {}
 
     // Not called at all: the operation was destroyed.
     ~gated_handler()
@@ -116,13 +116,7 @@ public:
     }
 
 private:
-    handler_type end()
-    {
-        Operation& op = *std::exchange(op_, nullptr);
-        handler_type handler = op.end();
-        op.release();
-        return handler;
-    }
+    handler_type end() { return std::exchange(op_, nullptr)->end(); }
 
     Operation* op_;
 };
@@ -152,11 +146,11 @@ public:
     )
     {
         timed_operation& self = create(handler, io_executor, driver, action);
-        const cancellation_gate::visit inside(self); // no signal before the operation has begun
+        // No signal before the operation has begun.
+        const cancellation_gate::visit inside(self, cancellation_gate::from_the_beginning());
         gated_handler<timed_operation> gated(self);
-        self.follow_parent();
-        self.add_reference();
         driver.arm(self, deadline);
+        self.follow_parent();
         std::forward<Initiation>(initiation)(
             std::move(gated), std::forward<Arguments>(arguments)...
         );
@@ -170,16 +164,15 @@ public:
         return action_.reports_timeout && (this->emitted() & by_deadline) != 0;
     }
 
-    // Ends the operation and returns its handler. To be called inside; the caller has a reference.
+    // Ends the operation and returns its handler. To be called inside; takes the handler's reference.
     Handler end()
     {
         // Not armed: the context of the driver may be gone, if it is not the operation's.
-        if (this->is_armed() && driver_.disarm(*this))
-            this->release();
+        const bool in_time = this->is_armed() && driver_.disarm(*this);
         parent_.untie();
         Handler handler(std::move(*handler_));
         handler_.reset();
-        this->close();
+        this->close(in_time ? 2 : 1);
         return handler;
     }
 
@@ -206,7 +199,8 @@ private:
         Driver& driver,
         deadline_action action
     )
-        : deadline_operation(&finish_deadline)
+        : cancellation_gate(2) // of the handler, and of the deadline
+        , deadline_operation(&finish_deadline)
         , executor_(asio::get_associated_executor(handler, io_executor))
         , driver_(driver)
         , action_(action)

@@ -39,6 +39,9 @@ struct driver_counters
     std::uint64_t refiled = 0;
 };
 
+// How many drivers have been destroyed, after each of which an address may be another context's.
+inline constinit std::atomic<std::uint64_t> drivers_gone{0};
+
 /*  Drives a wheel by a clock on an execution context: one for each context, Clock and WaitTraits.
 
     Two things run on the context. The alarm is a timer of Asio's that is set when something is filed
@@ -69,7 +72,11 @@ public:
     wheel_driver(const wheel_driver&) = delete;
     wheel_driver& operator=(const wheel_driver&) = delete;
 
-    ~wheel_driver() { shutdown(); }
+    ~wheel_driver()
+    {
+        shutdown();
+        drivers_gone.fetch_add(1, std::memory_order_relaxed);
+    }
 
     // Names an executor of the context, before anything else. Only the first call counts.
     template <class Executor>

@@ -115,7 +115,10 @@ bool wheel_driver<Clock, WaitTraits>::disarm(driver_node& node)
     count_cancelled(1);
     // No operation has become ready, whose turn would clear the alarm.
     check_is_due_ = check_is_due_ || (pending_ == 0 && alarm_is_set_);
-    finish(lock);
+    if (pending_ == 0)
+        finish(lock);
+    else
+        finish_start(lock);
     return true;
 }
 

@@ -24,15 +24,26 @@ inline std::chrono::nanoseconds checked_tick(std::chrono::nanoseconds tick)
     return tick;
 }
 
-// The driver that serves an executor's context, made when it is asked for the first time.
+// The driver that serves an executor's context, made when it is asked for the first time. Asio looks a
+// service up under a lock and by its name, so each thread remembers the one that it has used last.
 template <class Clock, class WaitTraits, class Executor>
 wheel_driver<Clock, WaitTraits>& use_driver(const Executor& executor)
 {
     using service_type = basic_wheel_service<Clock, WaitTraits>;
+    static constinit thread_local struct
+    {
+        asio::execution_context* context;
+        std::uint64_t drivers_gone;
+        wheel_driver<Clock, WaitTraits>* driver;
+    } last{};
     asio::execution_context& context = context_of(executor);
-    auto& driver = access::driver(asio::use_service<service_type>(context));
-    driver.attach(executor);
-    return driver;
+    const std::uint64_t gone = drivers_gone.load(std::memory_order_relaxed);
+    if (last.context != &context || last.drivers_gone != gone) {
+        auto& driver = access::driver(asio::use_service<service_type>(context));
+        driver.attach(executor);
+        last = {&context, gone, &driver};
+    }
+    return *last.driver;
 }
 
 }
