@@ -475,10 +475,11 @@ void check_shutdown()
 class stressed_gate final : public timewheel::detail::cancellation_gate
 {
 public:
-    explicit stressed_gate(std::atomic<int>& alive) : alive_(alive)
+    explicit stressed_gate(std::atomic<int>& alive)
+        : timewheel::detail::cancellation_gate(1)
+        , alive_(alive)
     {
         ++alive_;
-        add_reference();
         slot().assign([this](cancellation_type type) { emit(type); });
     }
 
@@ -518,6 +519,8 @@ void check_gate()
     for (std::uint64_t round = 0; round != 60; ++round) {
         auto* const gate = new stressed_gate(alive);
         std::vector<std::thread> threads;
+        auto first_visit =
+            std::make_unique<stressed_gate::visit>(*gate, stressed_gate::from_the_beginning());
         for (std::uint64_t n = 0; n != 4; ++n) {
             gate->add_reference();
             threads.emplace_back([gate, n, round, &emissions] {
@@ -537,12 +540,15 @@ void check_gate()
                     if (n == 0 && left == 100 && round % 2 == 0) {
                         emissions += static_cast<std::uint64_t>(gate->emissions);
                         gate->closed = true;
-                        gate->close();
+                        if (round % 4 == 0)
+                            return gate->close(1); // with this thread's reference
+                        gate->close(0);
                     }
                 }
                 gate->release();
             });
         }
+        first_visit.reset();
         gate->release();
         for (std::thread& thread : threads)
             thread.join();

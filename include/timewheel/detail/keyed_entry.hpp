@@ -203,7 +203,6 @@ struct keyed_run
     std::shared_ptr<const T> data;
     std::uint64_t generation = 0;
     std::optional<typename Clock::time_point> triggered_at;
-    bool is_over = false;
 };
 
 }

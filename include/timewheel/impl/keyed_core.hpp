@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <atomic>
 
 namespace timewheel::detail {
 
@@ -107,20 +108,22 @@ public:
 
     void report(const record_type& record) override
     {
-        this->data_.is_over = true;
+        is_over_.store(true, std::memory_order_relaxed);
         if (const auto core = core_.lock())
             core->on_end(this->data_, record);
     }
 
     void on_end(error_code) override
     {
-        if (this->data_.is_over)
+        if (is_over_.load(std::memory_order_relaxed))
             return;
         if (const auto core = core_.lock())
             core->on_lost(this->data_, this->id);
     }
 
 private:
+    // The run may end while the scheduler's destructor gives it up, after which neither counts.
+    std::atomic<bool> is_over_{false};
     const std::weak_ptr<keyed_core> core_;
 };
 
