@@ -5,6 +5,7 @@
 #ifndef TIMEWHEEL_DETAIL_WHEEL_DRIVER_HPP
 #define TIMEWHEEL_DETAIL_WHEEL_DRIVER_HPP
 
+#include <timewheel/detail/alarm_setting.hpp>
 #include <timewheel/detail/base_executor.hpp>
 #include <timewheel/detail/driven_clock.hpp>
 #include <timewheel/detail/hierarchical_wheel.hpp>
@@ -154,10 +155,6 @@ private:
     void ready_clock_watches();
     void count_cancelled(std::size_t n);
     void settle();
-    void set_alarm(tick_type tick);
-    void clear_alarm();
-    void forget_alarm();
-    tick_type alarm_tick() const { return alarm_tick_.load(std::memory_order_relaxed); }
     void finish(lock_type& lock);
     void finish_start(lock_type& lock);
     void track_work();
@@ -186,10 +183,7 @@ private:
     bool shut_down_ = false;
     bool has_work_ = false; // whether the context has been told so
 
-    bool alarm_is_set_ = false;
-    std::atomic<tick_type> alarm_tick_{hierarchical_wheel::never};
-    std::uint64_t alarm_version_ = 0; // counts each change of the two above
-    bool alarm_is_stale_ = false;     // whether the tick source has to be told
+    alarm_setting alarm_;
 
     std::mutex alarm_mutex_;
     std::uint64_t alarm_in_force_ = 0;   // the version that the tick source has been told
@@ -199,5 +193,7 @@ private:
 }
 
 #include <timewheel/impl/wheel_driver.hpp>
+#include <timewheel/impl/wheel_driver_alarm.hpp>
+#include <timewheel/impl/wheel_driver_turns.hpp>
 
 #endif
