@@ -34,14 +34,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t usual_items = 20'000;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TIMEWHEEL_TEST_IS_SLOW
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr std::uint64_t usual_items = 20'000;
-#else
-constexpr std::uint64_t usual_items = 100'000;
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define TIMEWHEEL_TEST_IS_SLOW
 #endif
+#endif
+
+#ifdef TIMEWHEEL_TEST_IS_SLOW
+constexpr std::uint64_t usual_items = 20'000;
 #else
 constexpr std::uint64_t usual_items = 100'000;
 #endif
@@ -100,7 +102,7 @@ public:
                     check(item.running <= 1, "runs of an item do not overlap");
                     check(item.data > 0, "data are whole");
                 }
-                std::this_thread::sleep_for(5ms);
+                std::this_thread::sleep_for(50ms);
             }
         });
         for (unsigned second = 1; second != seconds + 1; ++second) {
