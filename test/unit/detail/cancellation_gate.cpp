@@ -36,9 +36,10 @@ constexpr std::uint64_t remembered = std::uint64_t{1} << 40;
 class test_gate final : public detail::cancellation_gate
 {
 public:
-    test_gate()
+    // With one reference, the test's.
+    test_gate() : detail::cancellation_gate(1)
     {
-        add_reference();
+        const visit making(*this, from_the_beginning());
         slot().assign([this](asio::cancellation_type type) {
             signals.push_back(type);
             if (on_signal)
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_emitted_after_close)
     {
         const visit inside(gate);
         gate.request(terminal);
-        gate.close();
+        gate.close(0);
         gate.request(partial);
     }
     gate.request(total);
@@ -185,7 +186,7 @@ BOOST_AUTO_TEST_CASE(close_ends_the_visits_of_the_thread)
         const visit first(gate);
         const visit other_inside(other);
         const visit second(gate);
-        gate.close();
+        gate.close(0);
         // Only the test's own reference is left.
         gate.release();
         BOOST_TEST(gate.frees == 1);
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(close_within_the_emission)
     gate.on_signal = [&](cancellation_type) {
         gate.request(total);
         const visit inside(gate);
-        gate.close();
+        gate.close(0);
     };
     gate.add_reference();
     gate.request(terminal);
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(close_empties_the_slot)
     const auto hold = [&](test_gate& gate) {
         gate.slot().assign([&gate, held](asio::cancellation_type) {
             const visit inside(gate);
-            gate.close();
+            gate.close(0);
             BOOST_TEST(held.use_count() > 1);
         });
     };
@@ -228,7 +229,7 @@ BOOST_AUTO_TEST_CASE(close_empties_the_slot)
         hold(gate);
         const visit outside(gate);
         const visit inside(gate);
-        gate.close();
+        gate.close(0);
         BOOST_TEST(held.use_count() == 1);
     }
     {
@@ -251,13 +252,62 @@ BOOST_AUTO_TEST_CASE(close_empties_the_slot)
             std::this_thread::yield();
         {
             const visit inside(gate);
-            gate.close();
+            gate.close(0);
             BOOST_TEST(held.use_count() == 2); // the other one may be using it
         }
         step = 2;
         other.join();
     }
     BOOST_TEST(held.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(close_gives_back_references)
+{
+    test_gate gate;
+    gate.add_reference();
+    gate.add_reference();
+    {
+        const visit inside(gate);
+        gate.close(2);
+        BOOST_TEST(gate.frees == 0);
+    }
+    gate.release();
+    BOOST_TEST(gate.frees == 1);
+
+    test_gate last;
+    {
+        const visit outside(last);
+        const visit inside(last);
+        last.close(1);
+        BOOST_TEST(last.frees == 1);
+    }
+    BOOST_TEST(last.frees == 1);
+}
+
+BOOST_AUTO_TEST_CASE(whoever_makes_the_gate_is_inside)
+{
+    struct maker final : detail::cancellation_gate
+    {
+        maker() : detail::cancellation_gate(2)
+        {
+            slot().assign([this](asio::cancellation_type) { ++signals; });
+        }
+        void free() noexcept override { ++frees; }
+
+        int signals = 0;
+        int frees = 0;
+    } gate;
+    {
+        const visit first(gate, maker::from_the_beginning());
+        const visit second(gate);
+        gate.request(terminal);
+        BOOST_TEST(gate.signals == 0);
+    }
+    BOOST_TEST(gate.signals == 1);
+    gate.release();
+    BOOST_TEST(gate.frees == 0);
+    gate.release();
+    BOOST_TEST(gate.frees == 1);
 }
 
 // A visit keeps the gate, and the last one frees it.
