@@ -212,7 +212,8 @@ public:
         expected(most <= limit, "a second has let through more than the limit");
         expected(bucket_.adds_up(), "tokens were lost or made up");
         expected(bucket_.taken() <= bucket_.offered(), "more was taken than there was");
-        expected(bucket_.taken() * 2 >= rate_ * seconds_, "much less was used than was allowed");
+        // What a busy machine is too slow to take spills.
+        expected(bucket_.taken() * 2 >= bucket_.offered(), "much less was used than was offered");
         expected(bucket_.missed() > 0, "the stall was not noticed");
         const std::chrono::duration<double> elapsed = clock_type::now() - start_;
         expected(
