@@ -16,6 +16,7 @@
 //
 // Try `rate_limit`, `rate_limit --rate 50 --seconds 10`, and Ctrl-C.
 
+#include "common/interruption.hpp"
 #include "common/options.hpp"
 
 #include <timewheel/repeating_timer.hpp>
@@ -25,12 +26,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +39,6 @@
 #include <vector>
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
@@ -245,29 +243,18 @@ int run(const options& chosen)
 {
     asio::io_context context;
     service limited(context, chosen.rate, chosen.seconds);
-    bool interrupted = false;
-    asio::signal_set signals(context, SIGINT, SIGTERM);
-    signals.async_wait([&](error_code ec, int) {
-        if (ec)
-            return;
-        interrupted = true;
-        limited.close();
-    });
-    const auto stop_at_error = [](std::exception_ptr error) {
-        if (error)
-            std::rethrow_exception(error);
-    };
+    example::interruption interruption(context, [&] { limited.close(); });
     constexpr unsigned clients = 20;
     for (unsigned client = 0; client < clients; ++client)
-        asio::co_spawn(context, limited.ask(client, clients), stop_at_error);
-    asio::co_spawn(context, limited.fill(), stop_at_error);
+        asio::co_spawn(context, limited.ask(client, clients), example::stop_at_error);
+    asio::co_spawn(context, limited.fill(), example::stop_at_error);
     asio::co_spawn(context, limited.watch(), [&](std::exception_ptr error) {
-        stop_at_error(error);
-        signals.cancel();
+        example::stop_at_error(error);
+        interruption.forget();
     });
     context.run();
-    if (interrupted)
-        return 130;
+    if (interruption.signal() != 0)
+        return interruption.exit_code();
     const bool good = limited.check();
     std::printf("%s\n", good ? "The limit was kept, and used." : "FAILED");
     return good ? 0 : 1;
@@ -281,7 +268,8 @@ int main(int argc, char* argv[])
     example::command_line line(
         "rate_limit",
         "a token bucket refilled by a timer.",
-        "Exit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C."
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option;\n"
+        "130 ended by SIGINT (Ctrl-C), 143 by SIGTERM."
     );
     line.add("rate", chosen.rate, 10, 5000, "requests a second");
     line.add("seconds", chosen.seconds, 2, 3600, "when to end");
