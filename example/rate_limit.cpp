@@ -69,6 +69,8 @@ public:
             const auto ticks = static_cast<std::int64_t>(tick.missed + 1);
             ticks_ += ticks;
             missed_ += ticks - 1;
+            const auto first_due = tick.scheduled_for - (ticks - 1) * refill_period;
+            longest_delay_ = (std::max)(longest_delay_, clock_type::now() - first_due);
             level_ += ticks * rate_;
             spilled_ += (std::max)(level_ - capacity_, std::int64_t{0});
             level_ = (std::min)(level_, capacity_);
@@ -92,6 +94,7 @@ public:
 
     std::int64_t capacity() const { return capacity_ / share; }
     std::int64_t missed() const { return missed_; }
+    clock_type::duration longest_delay() const { return longest_delay_; }
     std::int64_t taken() const { return taken_; }
 
     // Whether all that came in is still there, was taken, or did not fit.
@@ -112,6 +115,7 @@ private:
     std::int64_t level_;
     std::int64_t ticks_ = 0;
     std::int64_t missed_ = 0;
+    clock_type::duration longest_delay_{};
     std::int64_t taken_ = 0;
     std::int64_t spilled_ = 0;
     bool closed_ = false;
@@ -192,8 +196,11 @@ public:
                 std::printf("WRONG: %s\n", what);
             good = good && holds;
         };
-        // A full bucket, a second's worth, and the tick that the second may cut in two.
-        const std::int64_t limit = bucket_.capacity() + rate_ + rate_ / ticks_per_second + 1;
+        // A full bucket, a second's worth, what was due before it and came late, and the tick that
+        // the second may cut in two.
+        const auto delay = std::chrono::ceil<std::chrono::milliseconds>(bucket_.longest_delay());
+        const std::int64_t limit = bucket_.capacity() + rate_ + rate_ * delay.count() / 1000 +
+                                   rate_ / ticks_per_second + 2;
         std::int64_t most = 0;
         for (std::size_t first = 0, last = 0; last < let_through_.size(); ++last) {
             while (let_through_[last] - let_through_[first] >= 1s)
