@@ -141,6 +141,7 @@ int run(const options& chosen)
             signal = caught;
     });
     status_line line;
+    // The longest times are for a run that does not end by itself, on however slow a machine.
     const auto look_on_until = [&](const char* phase, auto reached, clock::duration longest) {
         const auto end = clock::now() + longest;
         while (!reached() && clock::now() < end) {
@@ -155,17 +156,17 @@ int run(const options& chosen)
     look_on_until(
         "running",
         [&] { return load.finished() || signal != 0; },
-        chosen.duration + chosen.idle_timeout + 2s
+        chosen.duration + chosen.idle_timeout + 30s
     );
     const bool interrupted = signal != 0;
     signals.clear(); // from now on, a signal ends the program at once
     load.stop();
     server.stop();
-    look_on_until("closing", [&] { return server.open() == 0; }, 2s);
+    look_on_until("closing", [&] { return server.open() == 0; }, 30s);
     probe.stop();
     for (timer_field& field : fields)
         field.cancel_all();
-    look_on_until("ending", [&] { return running == 0; }, 10s);
+    look_on_until("ending", [&] { return running == 0; }, 30s);
     const bool returned = running == 0;
     context.stop();
     threads.clear();

@@ -17,6 +17,7 @@
 //
 // Try `periodic_task`, `periodic_task --period 50ms --refreshes 40`, and Ctrl-C.
 
+#include "common/interruption.hpp"
 #include "common/options.hpp"
 
 #include <timewheel/repeating_timer.hpp>
@@ -27,18 +28,15 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <random>
 #include <string>
@@ -46,7 +44,6 @@
 #include <vector>
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
@@ -261,26 +258,15 @@ int run(const options& chosen)
 {
     asio::io_context context;
     shop cached(context, chosen.period, static_cast<std::uint64_t>(chosen.refreshes));
-    bool interrupted = false;
-    asio::signal_set signals(context, SIGINT, SIGTERM);
-    signals.async_wait([&](error_code ec, int) {
-        if (ec)
-            return;
-        interrupted = true;
-        cached.close();
-    });
-    cached.on_end = [&] { signals.cancel(); };
-    const auto stop_at_error = [](std::exception_ptr error) {
-        if (error)
-            std::rethrow_exception(error);
-    };
+    example::interruption interruption(context, [&] { cached.close(); });
+    cached.on_end = [&] { interruption.forget(); };
     for (int i = 0; i < 10; ++i)
-        asio::co_spawn(context, cached.read(), stop_at_error);
-    asio::co_spawn(context, cached.keep_fresh(), stop_at_error);
+        asio::co_spawn(context, cached.read(), example::stop_at_error);
+    asio::co_spawn(context, cached.keep_fresh(), example::stop_at_error);
     context.run();
     cached.summarize();
-    if (interrupted)
-        return 130;
+    if (interruption.signal() != 0)
+        return interruption.exit_code();
     const bool good = cached.check();
     std::printf("%s\n", good ? "Every refresh was on the grid." : "FAILED");
     return good ? 0 : 1;
@@ -294,7 +280,8 @@ int main(int argc, char* argv[])
     example::command_line line(
         "periodic_task",
         "refreshes a cache on a fixed grid.",
-        "Exit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C."
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option;\n"
+        "130 ended by SIGINT (Ctrl-C), 143 by SIGTERM."
     );
     line.add("period", chosen.period, 10ms, 10s, "from one refresh to the next");
     line.add("refreshes", chosen.refreshes, 1, 10'000, "when to end");

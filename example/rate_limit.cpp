@@ -16,6 +16,7 @@
 //
 // Try `rate_limit`, `rate_limit --rate 50 --seconds 10`, and Ctrl-C.
 
+#include "common/interruption.hpp"
 #include "common/options.hpp"
 
 #include <timewheel/repeating_timer.hpp>
@@ -25,12 +26,10 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -40,7 +39,6 @@
 #include <vector>
 
 namespace asio = boost::asio;
-using boost::system::error_code;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
@@ -71,6 +69,8 @@ public:
             const auto ticks = static_cast<std::int64_t>(tick.missed + 1);
             ticks_ += ticks;
             missed_ += ticks - 1;
+            const auto first_due = tick.scheduled_for - (ticks - 1) * refill_period;
+            longest_delay_ = (std::max)(longest_delay_, clock_type::now() - first_due);
             level_ += ticks * rate_;
             spilled_ += (std::max)(level_ - capacity_, std::int64_t{0});
             level_ = (std::min)(level_, capacity_);
@@ -94,6 +94,7 @@ public:
 
     std::int64_t capacity() const { return capacity_ / share; }
     std::int64_t missed() const { return missed_; }
+    clock_type::duration longest_delay() const { return longest_delay_; }
     std::int64_t taken() const { return taken_; }
 
     // Whether all that came in is still there, was taken, or did not fit.
@@ -114,6 +115,7 @@ private:
     std::int64_t level_;
     std::int64_t ticks_ = 0;
     std::int64_t missed_ = 0;
+    clock_type::duration longest_delay_{};
     std::int64_t taken_ = 0;
     std::int64_t spilled_ = 0;
     bool closed_ = false;
@@ -194,8 +196,11 @@ public:
                 std::printf("WRONG: %s\n", what);
             good = good && holds;
         };
-        // A full bucket, a second's worth, and the tick that the second may cut in two.
-        const std::int64_t limit = bucket_.capacity() + rate_ + rate_ / ticks_per_second + 1;
+        // A full bucket, a second's worth, what was due before it and came late, and the tick that
+        // the second may cut in two.
+        const auto delay = std::chrono::ceil<std::chrono::milliseconds>(bucket_.longest_delay());
+        const std::int64_t limit = bucket_.capacity() + rate_ + rate_ * delay.count() / 1000 +
+                                   rate_ / ticks_per_second + 2;
         std::int64_t most = 0;
         for (std::size_t first = 0, last = 0; last < let_through_.size(); ++last) {
             while (let_through_[last] - let_through_[first] >= 1s)
@@ -212,7 +217,8 @@ public:
         expected(most <= limit, "a second has let through more than the limit");
         expected(bucket_.adds_up(), "tokens were lost or made up");
         expected(bucket_.taken() <= bucket_.offered(), "more was taken than there was");
-        expected(bucket_.taken() * 2 >= rate_ * seconds_, "much less was used than was allowed");
+        // What a busy machine is too slow to take spills.
+        expected(bucket_.taken() * 2 >= bucket_.offered(), "much less was used than was offered");
         expected(bucket_.missed() > 0, "the stall was not noticed");
         const std::chrono::duration<double> elapsed = clock_type::now() - start_;
         expected(
@@ -244,29 +250,18 @@ int run(const options& chosen)
 {
     asio::io_context context;
     service limited(context, chosen.rate, chosen.seconds);
-    bool interrupted = false;
-    asio::signal_set signals(context, SIGINT, SIGTERM);
-    signals.async_wait([&](error_code ec, int) {
-        if (ec)
-            return;
-        interrupted = true;
-        limited.close();
-    });
-    const auto stop_at_error = [](std::exception_ptr error) {
-        if (error)
-            std::rethrow_exception(error);
-    };
+    example::interruption interruption(context, [&] { limited.close(); });
     constexpr unsigned clients = 20;
     for (unsigned client = 0; client < clients; ++client)
-        asio::co_spawn(context, limited.ask(client, clients), stop_at_error);
-    asio::co_spawn(context, limited.fill(), stop_at_error);
+        asio::co_spawn(context, limited.ask(client, clients), example::stop_at_error);
+    asio::co_spawn(context, limited.fill(), example::stop_at_error);
     asio::co_spawn(context, limited.watch(), [&](std::exception_ptr error) {
-        stop_at_error(error);
-        signals.cancel();
+        example::stop_at_error(error);
+        interruption.forget();
     });
     context.run();
-    if (interrupted)
-        return 130;
+    if (interruption.signal() != 0)
+        return interruption.exit_code();
     const bool good = limited.check();
     std::printf("%s\n", good ? "The limit was kept, and used." : "FAILED");
     return good ? 0 : 1;
@@ -280,7 +275,8 @@ int main(int argc, char* argv[])
     example::command_line line(
         "rate_limit",
         "a token bucket refilled by a timer.",
-        "Exit code: 0 all was right, 1 it was not, 2 a bad option, 130 Ctrl-C."
+        "Exit code: 0 all was right, 1 it was not, 2 a bad option;\n"
+        "130 ended by SIGINT (Ctrl-C), 143 by SIGTERM."
     );
     line.add("rate", chosen.rate, 10, 5000, "requests a second");
     line.add("seconds", chosen.seconds, 2, 3600, "when to end");

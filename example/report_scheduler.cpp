@@ -22,6 +22,7 @@
 //
 // Try `report_scheduler`, `report_scheduler --config FILE`, and `kill -USR1` and Ctrl-C meanwhile.
 
+#include "common/interruption.hpp"
 #include "common/options.hpp"
 #include "report_scheduler/child.hpp"
 #include "report_scheduler/config.hpp"
@@ -302,25 +303,16 @@ int run(options chosen)
 
     asio::io_context context(1);
     report_service service(context, chosen);
-    int caught = 0;
-    asio::signal_set ending(context, SIGINT, SIGTERM);
+    example::interruption interruption(context, [&] { service.stop(); });
     asio::signal_set asking(context, SIGUSR1);
     timewheel::steady_timer limit(context);
     timewheel::steady_timer changing(context);
     asio::co_spawn(context, service.run(), [&](std::exception_ptr error) {
-        ending.cancel();
+        interruption.forget();
         asking.cancel();
         limit.cancel();
         changing.cancel();
-        if (error)
-            std::rethrow_exception(error);
-    });
-    ending.async_wait([&](error_code ec, int signal) {
-        if (ec)
-            return;
-        caught = signal;
-        ending.clear(); // a second one ends the program at once
-        service.stop();
+        example::stop_at_error(error);
     });
     const std::function<void()> answer = [&] {
         asking.async_wait([&](error_code ec, int) {
@@ -347,8 +339,8 @@ int run(options chosen)
     }
     context.run();
     service.print();
-    if (caught != 0)
-        return 128 + caught;
+    if (interruption.signal() != 0)
+        return interruption.exit_code();
     if (demo)
         demonstration::check(service);
     return 0;

@@ -11,19 +11,26 @@ known=${known% }
 
 usage() {
     cat <<END
-usage: sh example/run.sh [EXAMPLE [ARGUMENT]...]
+usage: sh example/run.sh [EXAMPLE] [ARGUMENT]...
 
-Installs the packages that are missing, builds the examples and runs EXAMPLE with the arguments.
-The default is idle_server. The examples: $known
+Installs the packages that are missing, builds the example and runs it with the arguments, such as
+--help. The default is idle_server. The examples: $known
+
+  sh example/run.sh --connections 2000
+  sh example/run.sh wheel_service --port 8082
 END
 }
 
-name=${1:-idle_server}
-[ $# -eq 0 ] || shift
-case $name in
+name=idle_server
+case ${1:-} in
 -h | --help)
     usage
     exit
+    ;;
+-* | '') ;;
+*)
+    name=$1
+    shift
     ;;
 esac
 case " $known " in

@@ -18,6 +18,7 @@
 //
 // Try `welcome_mail`, `welcome_mail --users 50000 --threads 4`, and Ctrl-C.
 
+#include "common/interruption.hpp"
 #include "common/live_line.hpp"
 #include "common/options.hpp"
 #include "common/text.hpp"
@@ -29,7 +30,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/errc.hpp>
@@ -38,7 +38,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -380,26 +379,17 @@ int run(const options& chosen)
 {
     asio::io_context context(1);
     mail_service service(context, chosen);
-    int signal = 0;
-    asio::signal_set signals(context, SIGINT, SIGTERM);
+    example::interruption interruption(context, [&] { service.interrupt(); });
     asio::co_spawn(context, service.run(), [&](std::exception_ptr error) {
-        signals.cancel();
-        if (error)
-            std::rethrow_exception(error);
-    });
-    signals.async_wait([&](error_code ec, int caught) {
-        if (ec)
-            return;
-        signal = caught;
-        signals.clear(); // a second one ends the program at once
-        service.interrupt();
+        interruption.forget();
+        example::stop_at_error(error);
     });
     context.run();
     service.report();
     const bool good = service.check();
-    if (signal != 0) {
+    if (const int signal = interruption.signal(); signal != 0) {
         std::printf("Interrupted by signal %d; the figures are those up to then.\n", signal);
-        return 128 + signal;
+        return interruption.exit_code();
     }
     std::puts(good ? "Every mail is accounted for." : "FAILED");
     return good ? 0 : 1;

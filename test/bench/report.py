@@ -48,6 +48,8 @@ TITLES = {
     "hold_exponential": "re-armed as they expire, exponential delays",
     "hold_bimodal": "re-armed as they expire, short and long delays",
     "hold_constant": "re-armed as they expire, equal delays",
+    "jobs_add_remove": "add and remove a job",
+    "jobs_fire": "jobs due at once, real time",
     "bare_insert": "insert",
     "bare_refile": "move a random node",
     "bare_expire": "expire all",
@@ -417,6 +419,11 @@ def write_chapter(root, made_with, results, load, commit_measured):
             results, "cancel_after", "cancel_after_late", "cancel_after_64_at_a_time",
             "cancel_after_late_64_at_a_time"
         ),
+        "=== Jobs\n",
+        "A `wheel` with a thread pool of one thread, beside what one would write without it: a map from "
+        "numbers to Asio's timers behind a mutex, whose handlers post to the pool. A job is added and "
+        "removed while so many others wait, or so many jobs are due at once and run.\n",
+        comparison(results, "jobs_add_remove", "jobs_fire"),
         "=== Timers that expire\n",
         image("mass_expiry", "Time for a timer that expires with many others"),
         comparison(

@@ -7,6 +7,8 @@
 
 #include <timewheel/idle_timer.hpp>
 
+#include "random_steps.hpp"
+
 #include <test_common/random_source.hpp>
 #include <test_common/run.hpp>
 #include <test_common/virtual_time.hpp>
@@ -223,18 +225,7 @@ BOOST_AUTO_TEST_SUITE(idle_timer_model)
 
 BOOST_AUTO_TEST_CASE(random_operations_agree_with_the_definition)
 {
-    const std::uint64_t seed = test_seed("idle_timer_model");
-    const std::uint64_t operations = number_from_environment("TIMEWHEEL_OPERATIONS", 200'000);
-    for (std::uint64_t i = 0; i * 200 < operations; ++i) {
-        run run(seed + i);
-        for (int step = 0; step != 200; ++step) {
-            const std::string wrong = run.step();
-            if (!wrong.empty()) {
-                BOOST_ERROR("step " << step << ": " << wrong << "\n  TIMEWHEEL_SEED=" << seed + i);
-                return;
-            }
-        }
-    }
+    take_random_steps<run>("idle_timer_model", 200'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

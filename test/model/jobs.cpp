@@ -8,6 +8,8 @@
 #include <timewheel/manual_clock.hpp>
 #include <timewheel/wheel.hpp>
 
+#include "random_steps.hpp"
+
 #include <test_common/random_source.hpp>
 #include <test_common/run.hpp>
 
@@ -701,18 +703,7 @@ BOOST_AUTO_TEST_SUITE(jobs_model)
 
 BOOST_AUTO_TEST_CASE(random_operations_agree_with_the_definition)
 {
-    const std::uint64_t seed = test_seed("jobs_model");
-    const std::uint64_t operations = number_from_environment("TIMEWHEEL_OPERATIONS", 200'000);
-    for (std::uint64_t i = 0; i * 200 < operations; ++i) {
-        model run(seed + i);
-        for (int step = 0; step != 200; ++step) {
-            const std::string wrong = run.step();
-            if (!wrong.empty()) {
-                BOOST_ERROR("step " << step << ": " << wrong << "\n  TIMEWHEEL_SEED=" << seed + i);
-                return;
-            }
-        }
-    }
+    take_random_steps<model>("jobs_model", 200'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

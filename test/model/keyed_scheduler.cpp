@@ -7,6 +7,8 @@
 
 #include <timewheel/keyed_scheduler.hpp>
 
+#include "random_steps.hpp"
+
 #include <test_common/keyed_fixture.hpp>
 #include <test_common/random_source.hpp>
 
@@ -499,18 +501,7 @@ BOOST_AUTO_TEST_SUITE(keyed_scheduler_model)
 
 BOOST_AUTO_TEST_CASE(random_operations_agree_with_the_reference)
 {
-    const std::uint64_t seed = test_seed("keyed_scheduler_model");
-    const std::uint64_t operations = number_from_environment("TIMEWHEEL_OPERATIONS", 100'000);
-    for (std::uint64_t i = 0; i * 200 < operations; ++i) {
-        model_run run(seed + i);
-        for (int step = 0; step != 200; ++step) {
-            const std::string wrong = run.step();
-            if (!wrong.empty()) {
-                BOOST_ERROR("step " << step << ": " << wrong << "\n  TIMEWHEEL_SEED=" << seed + i);
-                return;
-            }
-        }
-    }
+    take_random_steps<model_run>("keyed_scheduler_model", 100'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -134,7 +134,7 @@ class Wrong(ConfigurationTest):
             path = self.file(text)
             done = service_fixture.subprocess.run(
                 [service_fixture.PROGRAM, "--config", path],
-                capture_output=True, timeout=60, check=False,
+                capture_output=True, timeout=service_fixture.PATIENCE, check=False,
             )
             said = done.stderr.decode("utf-8", "replace")
             self.assertEqual(done.returncode, 2, said)

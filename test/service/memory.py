@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Memory is bounded, however many tasks there were and whoever listens."""
+import contextlib
 import socket
 import time
 
@@ -74,16 +75,17 @@ class Clients(MemoryTest):
         with Service() as service:
             service.get("/healthz")
             before = service.resident_bytes()
-            clients = [service.connect() for _ in range(count)]
-            try:
+            with contextlib.ExitStack() as stack:
+                clients = [stack.enter_context(service.connect()) for _ in range(count)]
                 for client in clients:
                     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
                     client.send(f"GET {BASE}/events HTTP/1.1\r\nHost: a\r\n\r\n")
-                time.sleep(2)
+                # One that reads tells when the others have got their events.
+                reader = stack.enter_context(service.connect())
+                reader.send(f"GET {BASE}/events HTTP/1.1\r\nHost: a\r\n\r\n")
+                for _ in range(8):
+                    reader.read_until(b"\n\n")
                 grown = service.resident_bytes() - before
-            finally:
-                for client in clients:
-                    client.close()
             self.assert_small(grown, 4 * MIB + count * 64 * 1024)
 
     def test_requests_and_connections_leave_nothing(self):

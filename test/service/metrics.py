@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from service_fixture import BASE, Service, ServiceTest, main, wait_until
+from service_fixture import BASE, PATIENCE, Service, ServiceTest, main, wait_until
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
@@ -67,14 +67,13 @@ def check_histogram(name, samples):
 
 
 class Metrics(ServiceTest):
-    ARGUMENTS = ("--tick-duration", "5", "--task-timeout", "100")
+    ARGUMENTS = ("--tick-duration", "5", "--task-timeout", "1000")
 
     def read(self, service=None):
         return (service or self.service).request("GET", "/metrics").body.decode("utf-8")
 
     def use_all(self):
-        for type_, state in [("simple", "completed"), ("failing", "failed"), ("cpu", "completed"),
-                             ("hanging", "timed_out")]:
+        for type_, state in [("simple", "completed"), ("failing", "failed"), ("hanging", "timed_out")]:
             self.service.wait_for_state(self.service.add(type_, 0), state)
         self.request("DELETE", f"{BASE}/tasks/{self.service.add('simple', 10**9)}")
         self.service.add("simple", 10**9)
@@ -96,12 +95,12 @@ class Metrics(ServiceTest):
         self.use_all()
         done = subprocess.run(
             [promtool, "check", "metrics"], input=self.read(), capture_output=True, text=True,
-            timeout=60, check=False,
+            timeout=PATIENCE, check=False,
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_values(self):
-        with Service("--tick-duration", "5", "--task-timeout", "100") as service:
+        with Service(*self.ARGUMENTS) as service:
             for type_, state in [("simple", "completed"), ("failing", "failed"),
                                  ("hanging", "timed_out")]:
                 service.wait_for_state(service.add(type_, 0), state)
@@ -123,7 +122,7 @@ class Metrics(ServiceTest):
             self.assertGreater(value("timewheel_http_requests_total"), 4)
             duration = "timewheel_duration_seconds"
             self.assertEqual(value(duration, sample=duration + "_count"), 3)
-            self.assertGreaterEqual(value(duration, sample=duration + "_sum"), 0.1)
+            self.assertGreaterEqual(value(duration, sample=duration + "_sum"), 1)
             self.assertLessEqual(value(duration, 'le="0.05"', duration + "_bucket"), 2)
 
     def test_counters_only_grow(self):

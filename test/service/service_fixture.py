@@ -2,8 +2,9 @@
 """What the tests of the service share: the running program, and a client that hides nothing.
 
 Each file is run as `python3 FILE PROGRAM [unittest's arguments]`. What is waited for is a condition,
-with limits that a slow machine keeps. TIMEWHEEL_SERVICE_SCALE, a number from 0 to 1, makes the big
-tests smaller, for programs with a sanitizer in them.
+with limits that a slow machine keeps. That something does not happen is looked at when something
+else, which is due after it, has happened. TIMEWHEEL_SERVICE_SCALE, a number from 0 to 1, makes the
+big tests smaller, for programs with a sanitizer in them.
 """
 import contextlib
 import json
@@ -18,7 +19,8 @@ import threading
 import time
 import unittest
 
-PATIENCE = 60  # seconds for anything that should happen at once
+PATIENCE = 120  # seconds for anything that should happen at once
+NEVER = "86400000"  # milliseconds that no test takes, for what must not time out
 BASE = "/api/timingwheel"
 SCALE = float(os.environ.get("TIMEWHEEL_SERVICE_SCALE", "1"))
 PROGRAM = None
@@ -246,11 +248,24 @@ class Service:
 
         return wait_until(task_if_there, f"state {' or '.join(states)} of task {id_}")
 
+    def let_pass(self, milliseconds):
+        """Waits until the service has run a task by this delay."""
+        self.wait_for_state(self.add("simple", milliseconds), "completed")
+
+    def connections(self):
+        """How many there are, without the one that asks."""
+        text = self.request("GET", "/metrics").body.decode()
+        return int(text.split("\ntimewheel_http_connections ")[1].split()[0]) - 1
+
+    def wait_for_no_connections(self, patience=PATIENCE):
+        wait_until(lambda: self.connections() == 0, "the end of all connections", patience)
+
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def terminate(self, signal_number=signal.SIGTERM):
+        self.told_to_stop_at = time.monotonic()
         self.process.send_signal(signal_number)
 
     def wait(self, patience=PATIENCE):

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 30  # seconds; only a condition that never comes true takes that long
+PATIENCE = 120  # seconds; only a condition that never comes true takes that long
 
 KEYS = {
     "Tab": (9, ""),

@@ -66,6 +66,7 @@ class Service:
                 f"--port={port}",
                 f"--tick-duration={tick}",
                 f"--shutdown-timeout={1000 * patience}",
+                "--task-timeout=86400000",  # what hangs does so until a test has seen it
             ],
             stdout=subprocess.PIPE,
             text=True,
@@ -169,12 +170,13 @@ class Loading(PageCase):
 class Adding(PageCase):
     def test_batch_moves_the_counters_and_the_wheel(self):
         completed = self.count("completed")
+        self.add_sample(600_000)
+        browser.wait_for("document.querySelector('#slots line[data-level=\"1\"]')")
         browser.fill("#batch-count", "40")
         browser.fill("#batch-least", "500")
         browser.fill("#batch-most", "3000")
         browser.click("#batch button")
         browser.wait_for_text("#message", "40 tasks are added")
-        browser.wait_for("document.querySelector('#slots line[data-level=\"1\"]')")
         turned = browser.evaluate("document.querySelector('#hands path').style.transform")
         browser.wait_for(f"document.querySelector('#hands path').style.transform !== '{turned}'")
         self.wait_for_count("completed", completed + 40)
@@ -237,7 +239,7 @@ class Tasks(PageCase):
         browser.wait_for(f"document.querySelector('#tasks tr[data-name=\"{task}\"]')")
 
     def test_progress_and_remaining_time_move(self):
-        task = self.add_sample(20_000)
+        task = self.add_sample(600_000)
         row = f"document.querySelector('#tasks tr[data-name=\"{task}\"]')"
         progress = row + "?.querySelector('progress')"
         remaining = row + "?.cells[2].textContent"
@@ -363,7 +365,7 @@ class Losing(PageCase):
 
     def test_stopping(self):
         self.service.stop()
-        self.service = Service(patience=600)
+        self.service = Service(patience=86_400)
         self.open()
         self.add_sample(0, "hanging")
         self.wait_for_count("running", 1)
