@@ -13,6 +13,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -584,6 +586,122 @@ BOOST_AUTO_TEST_CASE(a_wheel_that_its_context_destroys)
         std::weak_ptr<virtual_wheel> alive = w;
         w.reset();
         BOOST_TEST(!alive.expired());
+    }
+}
+
+// The handler of an operation owns the wheel, which owns the operation, while a job runs on workers
+// that live on.
+BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
+{
+    enum
+    {
+        close,
+        remove,
+        run_after,
+        repeat,
+        how_many
+    };
+    struct witness
+    {
+        bool& is_gone;
+
+        ~witness() { is_gone = true; }
+    };
+    for (int which = 0; which != how_many; ++which) {
+        for (const bool is_queued : {false, true}) {
+            if (is_queued && which < run_after)
+                continue; // what is queued is withdrawn, and nothing waits for it
+            clock::set({});
+            asio::io_context pool;
+            int begun = 0;
+            bool is_gone = false;
+            const auto job = [&begun] {
+                ++begun;
+                return for_ever();
+            };
+            {
+                asio::io_context io;
+                asio::co_spawn(
+                    io,
+                    [&]() -> asio::awaitable<void> {
+                        const witness frame{is_gone};
+                        virtual_wheel w(io, pool);
+                        w.start();
+                        const timer_id id = w.add(1ms, job);
+                        w.add(1h, job);
+                        w.add_repeating(1ms, job, {.mode = repeat_mode::fixed_delay});
+                        switch (which) {
+                        case close:
+                        case remove: {
+                            clock::set(clock::time_point(now() + 1ms));
+                            io.poll();
+                            pool.poll();
+                            if (which == close)
+                                co_await w.async_close(asio::use_awaitable);
+                            co_await w.async_remove(id, asio::use_awaitable);
+                            break;
+                        }
+                        case run_after:
+                            co_await w.async_run_after(1ms, job, asio::use_awaitable);
+                            break;
+                        default: co_await w.async_repeat(1ms, job, {}, asio::use_awaitable);
+                        }
+                        BOOST_ERROR("the job goes on");
+                    },
+                    asio::detached
+                );
+                io.poll();
+                if (which >= run_after) {
+                    clock::set(clock::time_point(now() + 1ms));
+                    io.poll();
+                    if (!is_queued)
+                        pool.poll();
+                }
+                BOOST_TEST(!is_gone);
+            }
+            BOOST_TEST(is_gone);
+            const int had_begun = begun;
+            BOOST_TEST(
+                had_begun == (is_queued                               ? 0
+                              : which == run_after || which == repeat ? 3
+                                                                      : 2)
+            );
+            pool.restart();
+            BOOST_TEST(pool.poll() != 0u); // the jobs were told to stop
+            BOOST_TEST(pool.stopped());
+            BOOST_TEST(begun == had_begun);
+        }
+    }
+}
+
+// A wheel may outlive its context if it is not used any more.
+BOOST_AUTO_TEST_CASE(a_wheel_that_outlives_its_context)
+{
+    for (const bool is_busy : {false, true}) {
+        clock::set({});
+        asio::io_context pool;
+        std::optional<virtual_wheel> w;
+        {
+            asio::io_context io;
+            w.emplace(io, pool, virtual_wheel::options_type{.run_timeout = 1s});
+            w->start();
+            w->add(1ms, for_ever);
+            w->add(1ms, [] { BOOST_ERROR("begun after the end"); });
+            w->add(1h, [] {});
+            clock::set(clock::time_point(now() + 1ms));
+            io.poll();
+            if (is_busy)
+                pool.poll_one();
+        }
+        error_code ec;
+        BOOST_CHECK((w->add(1ms, [] {}, ec) == timer_id::none));
+        BOOST_CHECK((ec == error::closed));
+        pool.poll();
+        BOOST_TEST(pool.stopped());
+        const wheel_stats s = checked(*w);
+        BOOST_TEST(s.pending + s.queued + s.running == 0u);
+        BOOST_TEST(s.cancelled == 3u);
+        w.reset();
     }
 }
 

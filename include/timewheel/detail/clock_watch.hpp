@@ -47,12 +47,17 @@ public:
     // The functions are not called any more, unless they are being called.
     void stop() noexcept
     {
-        is_stopped_.store(true);
+        if (!is_stopped_.exchange(true))
+            end();
+    }
+
+private:
+    void end() noexcept
+    {
         if (driver_.unwatch_clock(*this))
             const auto last = std::move(owner_);
     }
 
-private:
     static void finish(operation* op, bool call)
     {
         auto& watch = *static_cast<clock_watch*>(op);
@@ -60,11 +65,11 @@ private:
             const auto owner = watch.owner_; // it may be stopped from now on
             watch.driver_.watch_clock(watch);
             if (watch.is_stopped_.load())
-                return watch.stop(); // it came too early
+                return watch.end(); // stop() came too early
             watch.set_back_();
         } else {
             const auto last = std::move(watch.owner_);
-            if (!call && !watch.is_stopped_.load())
+            if (!watch.is_stopped_.exchange(true)) // the driver may be gone from now on
                 watch.shut_down_();
         }
     }

@@ -5,6 +5,7 @@
 #ifndef TIMEWHEEL_DETAIL_JOB_CORE_HPP
 #define TIMEWHEEL_DETAIL_JOB_CORE_HPP
 
+#include <timewheel/detail/clock_watch.hpp>
 #include <timewheel/detail/job_timer.hpp>
 #include <timewheel/detail/pending_completion.hpp>
 #include <timewheel/detail/run_ticket.hpp>
@@ -60,8 +61,8 @@ struct job_settings
     What is posted to the workers is a slot: when its turn comes, it begins the run that is queued
     first. So a run that is removed leaves a slot for the next one, and nothing piles up.
 
-    Slots and tickets keep the core alive when the wheel is gone. It does not touch the driver or the
-    executor of the wheel any more then, since the context may be gone, too.
+    Slots and tickets keep the core alive when the wheel or its context is gone. It does not touch the
+    driver or the executor of the wheel any more then.
 */
 template <class Clock, class WaitTraits>
 class job_core : public run_owner<Clock>,
@@ -103,7 +104,7 @@ public:
     // Whether to wait for the end would be to wait for the caller.
     bool is_called_from_job() const;
 
-    // The wheel is destroyed.
+    // The wheel is destroyed. Who waits for anything is told so.
     void detach() noexcept;
 
     // Files a timer. If that fails, it is not touched.
@@ -186,6 +187,9 @@ private:
     void set_coroutine(run_type& run, std::shared_ptr<coroutine_control> coroutine) override;
     void pin(run_type& run, bool on) noexcept override;
 
+    void on_shutdown() noexcept;
+    template <class Leave>
+    void leave_context(lock_type& lock, aftermath& after, Leave leave) noexcept;
     error_code state_error() const;
     timer_type* find(timer_id id) const noexcept;
     tick_type tick_of(time_point when) const;
@@ -248,11 +252,13 @@ private:
     const job_settings<Clock> settings_;
     const tick_math<Clock> math_;
     wheel_driver<Clock, WaitTraits>& driver_;
+    clock_watch<Clock, WaitTraits> watch_;
 
     mutable std::mutex mutex_;
     std::condition_variable quiet_; // closed and nothing in flight
     lifecycle phase_ = lifecycle::fresh;
     bool is_detached_ = false;
+    bool is_shut_down_ = false; // the context is: nobody is told of anything
     boost::unordered_flat_map<std::uint64_t, timer_type*> index_;
     list_anchor live_;      // all timers, until stop() has come to them
     list_anchor stopped_;   // the others

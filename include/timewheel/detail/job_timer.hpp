@@ -108,11 +108,7 @@ public:
         , sink_(sink)
     {}
 
-    virtual ~job_timer()
-    {
-        while (waiters) // one by one, since there may be many
-            waiters = std::move(waiters->next);
-    }
+    virtual ~job_timer() { drop_waiters(); }
 
     // Begins the job; it ends by the ticket. Called without the mutex, as the next three.
     virtual void start(run_ticket<Clock> ticket) = 0;
@@ -125,6 +121,9 @@ public:
 
     // The last call: the timer has had its last run, or was removed or stopped before.
     virtual void on_end([[maybe_unused]] error_code ec) {}
+
+    // Instead of the last call, when the context is destroyed: drops the handler, if there is one.
+    virtual void abandon() noexcept {}
 
     virtual bool has_job() const noexcept { return true; }
 
@@ -146,6 +145,12 @@ public:
         remove_result result;
         std::unique_ptr<waiter> next;
     };
+
+    // One by one, since there may be many.
+    void drop_waiters() noexcept
+    {
+        for (auto waiter = std::move(waiters); waiter; waiter = std::move(waiter->next)) {}
+    }
 
     static job_timer& of(operation& op) noexcept
     {
@@ -174,7 +179,7 @@ public:
     place where = place::none;
     bool is_over = false;    // it will not be filed again
     bool is_removed = false; // or stopped: not over by itself
-    bool is_told = false;    // on_end() was called
+    bool is_told = false;    // on_end() was called, or will not be
     std::uint32_t pins = 0;
     std::uint32_t telling = 0; // the pins that are for somebody who is told of a run
     std::uint32_t running = 0;

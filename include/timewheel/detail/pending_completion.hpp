@@ -46,6 +46,14 @@ public:
         io_work_.reset();
     }
 
+    // Destroys the handler instead.
+    void destroy() noexcept
+    {
+        const handler_type last(std::move(handler_));
+        handler_work_.reset();
+        io_work_.reset();
+    }
+
 private:
     std::optional<tracked_executor<asio::any_io_executor>> io_work_;
     std::optional<tracked_executor<asio::any_completion_executor>> handler_work_;

@@ -196,6 +196,8 @@ public:
             handler_.post(record.error, make_event<event_type>(record, std::move(this->data_)));
     }
 
+    void abandon() noexcept override { handler_.destroy(); }
+
 private:
     handler_type handler_;
     std::optional<basic_job_record<Clock>> record_;
@@ -221,6 +223,7 @@ public:
     {}
 
     void on_end(error_code ec) override { handler_.post(ec, this->begun); }
+    void abandon() noexcept override { handler_.destroy(); }
 
 private:
     handler_type handler_;

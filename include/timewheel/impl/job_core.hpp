@@ -32,6 +32,7 @@ job_core<Clock, WaitTraits>::job_core(
     , settings_(std::move(settings))
     , math_(settings_.tick)
     , driver_(use_driver<Clock, WaitTraits>(io_executor))
+    , watch_(driver_)
 {}
 
 template <class Clock, class WaitTraits>
@@ -44,12 +45,16 @@ job_core<Clock, WaitTraits>::~job_core()
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::start(error_code& ec)
 {
-    const lock_type lock(mutex_);
-    ec = phase_ == lifecycle::running  ? error_code(error::already_running)
-         : phase_ == lifecycle::closed ? error_code(error::closed)
-                                       : error_code();
-    if (!ec)
+    {
+        const lock_type lock(mutex_);
+        ec = phase_ == lifecycle::running  ? error_code(error::already_running)
+             : phase_ == lifecycle::closed ? error_code(error::closed)
+                                           : error_code();
+        if (ec)
+            return;
         phase_ = lifecycle::running;
+    }
+    watch_.start(this->shared_from_this(), [] {}, [this] { on_shutdown(); });
 }
 
 template <class Clock, class WaitTraits>
@@ -147,34 +152,70 @@ void job_core<Clock, WaitTraits>::cancel_wait(timer_id id, std::uint64_t key)
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::detach() noexcept
 {
+    watch_.stop();
     asio::any_io_executor executor;
     aftermath after(*this);
     lock_type lock(mutex_);
+    if (is_shut_down_)
+        return;
+    leave_context(lock, after, [](timer_type& timer) {
+        aftermath::finish(timer, asio::error::operation_aborted);
+    });
+    executor.swap(io_executor_);
+    after.close(closers_);
+    lock.unlock();
+    after.perform(asio::error::operation_aborted);
+}
+
+// The context of the driver is destroyed, and operations with it. Their handlers may own the wheel.
+template <class Clock, class WaitTraits>
+void job_core<Clock, WaitTraits>::on_shutdown() noexcept
+{
+    asio::any_io_executor executor;
+    std::vector<closer> closers;
+    aftermath after(*this);
+    lock_type lock(mutex_);
+    is_shut_down_ = true;
+    closers.swap(closers_);
+    leave_context(lock, after, [](timer_type& timer) {
+        timer.drop_waiters();
+        timer.abandon();
+    });
+    executor.swap(io_executor_);
+    lock.unlock();
+    after.perform();
+}
+
+// Ends everything but the jobs that are running. What is left besides them is on its way from the
+// driver. Nobody is told of it later, but who is being told goes on; `leave` is called for those that
+// have not been told.
+template <class Clock, class WaitTraits>
+template <class Leave>
+void job_core<Clock, WaitTraits>::leave_context(
+    lock_type& lock,
+    aftermath& after,
+    Leave leave
+) noexcept
+{
     phase_ = lifecycle::closed;
     stop_all(lock, false, after);
-    // What is left has a running job, or is on its way from the driver. Nobody is told of it later,
-    // but who is being told goes on.
     while (!stopped_.empty()) {
         auto& timer = static_cast<timer_type&>(static_cast<live_link&>(stopped_.pop_front()));
         live_.push_back(static_cast<live_link&>(timer));
         for (list_link* each = timer.runs.front(); each != &timer.runs; each = each->next())
             disarm_timeout(static_cast<run_type&>(static_cast<run_link&>(*each)), timer);
-        if (timer.telling != 0 || std::exchange(timer.is_told, true))
+        if ((timer.telling != 0 && !is_shut_down_) || std::exchange(timer.is_told, true))
             continue;
         ++timer.pins;
         lock.unlock();
-        aftermath::finish(timer, asio::error::operation_aborted);
+        leave(timer);
         lock.lock();
         unpin(timer, after);
     }
     is_detached_ = true;
-    executor.swap(io_executor_);
     work_.reset();
-    after.close(closers_);
     if (!index_.empty())
         self_ = this->shared_from_this();
-    lock.unlock();
-    after.perform(asio::error::operation_aborted);
 }
 
 template <class Clock, class WaitTraits>
