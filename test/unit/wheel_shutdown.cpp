@@ -595,10 +595,10 @@ BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
 {
     enum
     {
-        close,
-        remove,
-        run_after,
-        repeat,
+        closes,
+        removes,
+        runs_after,
+        repeats,
         how_many
     };
     struct witness
@@ -609,7 +609,7 @@ BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
     };
     for (int which = 0; which != how_many; ++which) {
         for (const bool is_queued : {false, true}) {
-            if (is_queued && which < run_after)
+            if (is_queued && which < runs_after)
                 continue; // what is queued is withdrawn, and nothing waits for it
             clock::set({});
             asio::io_context pool;
@@ -631,17 +631,17 @@ BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
                         w.add(1h, job);
                         w.add_repeating(1ms, job, {.mode = repeat_mode::fixed_delay});
                         switch (which) {
-                        case close:
-                        case remove: {
+                        case closes:
+                        case removes: {
                             clock::set(clock::time_point(now() + 1ms));
                             io.poll();
                             pool.poll();
-                            if (which == close)
+                            if (which == closes)
                                 co_await w.async_close(asio::use_awaitable);
                             co_await w.async_remove(id, asio::use_awaitable);
                             break;
                         }
-                        case run_after:
+                        case runs_after:
                             co_await w.async_run_after(1ms, job, asio::use_awaitable);
                             break;
                         default: co_await w.async_repeat(1ms, job, {}, asio::use_awaitable);
@@ -651,7 +651,7 @@ BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
                     asio::detached
                 );
                 io.poll();
-                if (which >= run_after) {
+                if (which >= runs_after) {
                     clock::set(clock::time_point(now() + 1ms));
                     io.poll();
                     if (!is_queued)
@@ -661,17 +661,57 @@ BOOST_AUTO_TEST_CASE(a_wheel_dies_with_its_context_in_a_coroutine)
             }
             BOOST_TEST(is_gone);
             const int had_begun = begun;
-            BOOST_TEST(
-                had_begun == (is_queued                               ? 0
-                              : which == run_after || which == repeat ? 3
-                                                                      : 2)
-            );
+            BOOST_TEST(had_begun == (is_queued ? 0 : which >= runs_after ? 3 : 2));
             pool.restart();
             BOOST_TEST(pool.poll() != 0u); // the jobs were told to stop
             BOOST_TEST(pool.stopped());
             BOOST_TEST(begun == had_begun);
         }
     }
+}
+
+// Timers whose turn has not come are destroyed like all others, and so are those of a wheel that was
+// never started.
+BOOST_AUTO_TEST_CASE(handlers_of_timers_that_are_on_their_way)
+{
+    for (const int turns : {0, 1, 2, 3}) {
+        clock::set({});
+        asio::io_context pool;
+        const auto handler = std::make_shared<int>();
+        std::optional<virtual_wheel> w;
+        {
+            asio::io_context io;
+            w.emplace(io, pool);
+            w->start();
+            const auto keep = [handler](error_code, auto&&...) {
+                BOOST_ERROR("called although the context is gone");
+            };
+            timer_id last{};
+            for (int i = 0; i != 3; ++i) {
+                w->async_repeat(1ms, for_ever, {}, keep);
+                last = w->add_repeating(1ms, for_ever);
+            }
+            clock::set(clock::time_point(now() + 1ms));
+            io.poll();
+            pool.poll();
+            w->async_remove(last, keep);
+            clock::set(clock::time_point(now() + 1ms));
+            for (int i = 0; i != turns; ++i)
+                io.poll_one();
+            BOOST_TEST(handler.use_count() > 1);
+        }
+        BOOST_TEST(handler.use_count() == 1);
+        pool.restart();
+        pool.poll();
+        BOOST_TEST(pool.stopped());
+        w.reset();
+    }
+    std::optional<virtual_wheel> unused;
+    {
+        asio::io_context io;
+        unused.emplace(io, io);
+    }
+    unused.reset();
 }
 
 // A wheel may outlive its context if it is not used any more.

@@ -38,6 +38,7 @@ public:
         std::function<void()> shut_down
     )
     {
+        is_stopped_.store(false);
         owner_ = std::move(owner);
         set_back_ = std::move(set_back);
         shut_down_ = std::move(shut_down);
@@ -78,7 +79,7 @@ private:
     std::shared_ptr<void> owner_;
     std::function<void()> set_back_;
     std::function<void()> shut_down_;
-    std::atomic<bool> is_stopped_{false};
+    std::atomic<bool> is_stopped_{true};
 };
 
 }

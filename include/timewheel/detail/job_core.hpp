@@ -8,6 +8,7 @@
 #include <timewheel/detail/clock_watch.hpp>
 #include <timewheel/detail/job_timer.hpp>
 #include <timewheel/detail/pending_completion.hpp>
+#include <timewheel/detail/posters.hpp>
 #include <timewheel/detail/run_ticket.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/tracked_executor.hpp>
@@ -189,7 +190,7 @@ private:
 
     void on_shutdown() noexcept;
     template <class Leave>
-    void leave_context(lock_type& lock, aftermath& after, Leave leave) noexcept;
+    bool leave_context(lock_type& lock, aftermath& after, Leave leave) noexcept;
     error_code state_error() const;
     timer_type* find(timer_id id) const noexcept;
     tick_type tick_of(time_point when) const;
@@ -253,6 +254,7 @@ private:
     const tick_math<Clock> math_;
     wheel_driver<Clock, WaitTraits>& driver_;
     clock_watch<Clock, WaitTraits> watch_;
+    posters posters_;
 
     mutable std::mutex mutex_;
     std::condition_variable quiet_; // closed and nothing in flight

@@ -108,7 +108,7 @@ public:
         , sink_(sink)
     {}
 
-    virtual ~job_timer() { drop_waiters(); }
+    virtual ~job_timer() { drop(std::move(waiters)); }
 
     // Begins the job; it ends by the ticket. Called without the mutex, as the next three.
     virtual void start(run_ticket<Clock> ticket) = 0;
@@ -147,9 +147,10 @@ public:
     };
 
     // One by one, since there may be many.
-    void drop_waiters() noexcept
+    static void drop(std::unique_ptr<waiter> first) noexcept
     {
-        for (auto waiter = std::move(waiters); waiter; waiter = std::move(waiter->next)) {}
+        while (first)
+            first = std::move(first->next);
     }
 
     static job_timer& of(operation& op) noexcept

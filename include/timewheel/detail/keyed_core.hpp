@@ -9,6 +9,7 @@
 #include <timewheel/detail/clock_watch.hpp>
 #include <timewheel/detail/keyed_entry.hpp>
 #include <timewheel/detail/pending_completion.hpp>
+#include <timewheel/detail/posters.hpp>
 #include <timewheel/detail/typed_job_timer.hpp>
 #include <timewheel/keyed_scheduler_options.hpp>
 
@@ -127,8 +128,6 @@ private:
         bool is_equal;
     };
 
-    void end_close(std::uint64_t operation, error_code ec);
-
     error_code closed_error() const;
     entry_pointer find(const Key& key, error_code& ec) const;
     entry_pointer find_running(const Key& key, error_code& ec) const;
@@ -199,7 +198,7 @@ private:
     std::uint64_t last_generation_ = 0;
     std::unordered_map<std::uint64_t, removal_handler> removals_;
     std::unordered_map<std::uint64_t, trigger_handler> triggers_;
-    std::unordered_map<std::uint64_t, close_handler> closers_;
+    posters posters_;
     std::atomic<std::uint64_t> last_operation_{0};
 
     std::deque<std::pair<entry_pointer, item_state>> changes_; // to be told

@@ -16,6 +16,7 @@
 #include <timewheel/detail/timer_node.hpp>
 
 #include <boost/assert.hpp>
+#include <boost/config.hpp>
 
 #include <array>
 #include <atomic>
@@ -40,8 +41,9 @@ struct driver_counters
     std::uint64_t refiled = 0;
 };
 
-// How many drivers have been destroyed, after each of which an address may be another context's.
-inline constinit std::atomic<std::uint64_t> drivers_gone{0};
+// How many drivers have been destroyed, after each of which an address may be another context's. One
+// for all libraries of a program, as Asio's services are.
+BOOST_SYMBOL_VISIBLE inline constinit std::atomic<std::uint64_t> drivers_gone{0};
 
 /*  Drives a wheel by a clock on an execution context: one for each context, Clock and WaitTraits.
 

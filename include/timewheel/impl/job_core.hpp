@@ -108,7 +108,7 @@ void job_core<Clock, WaitTraits>::async_stop_and_wait(std::uint64_t key, close_h
     stop(ec);
     if (!ec) {
         const lock_type lock(mutex_);
-        if (in_flight_ != 0) {
+        if (in_flight_ != 0 && !is_shut_down_) {
             closers_.push_back({key, std::move(handler)});
             return;
         }
@@ -152,19 +152,21 @@ void job_core<Clock, WaitTraits>::cancel_wait(timer_id id, std::uint64_t key)
 template <class Clock, class WaitTraits>
 void job_core<Clock, WaitTraits>::detach() noexcept
 {
-    watch_.stop();
+    const error_code aborted = asio::error::operation_aborted;
     asio::any_io_executor executor;
     aftermath after(*this);
     lock_type lock(mutex_);
     if (is_shut_down_)
         return;
-    leave_context(lock, after, [](timer_type& timer) {
-        aftermath::finish(timer, asio::error::operation_aborted);
+    const bool is_over = leave_context(lock, after, [aborted](timer_type& timer, auto waiters) {
+        aftermath::finish(timer, std::move(waiters), aborted, aborted);
     });
     executor.swap(io_executor_);
     after.close(closers_);
     lock.unlock();
-    after.perform(asio::error::operation_aborted);
+    if (is_over)
+        watch_.stop();
+    after.perform(aborted);
 }
 
 // The context of the driver is destroyed, and operations with it. Their handlers may own the wheel.
@@ -177,8 +179,11 @@ void job_core<Clock, WaitTraits>::on_shutdown() noexcept
     lock_type lock(mutex_);
     is_shut_down_ = true;
     closers.swap(closers_);
-    leave_context(lock, after, [](timer_type& timer) {
-        timer.drop_waiters();
+    lock.unlock();
+    posters_.wait();
+    lock.lock();
+    leave_context(lock, after, [](timer_type& timer, auto waiters) {
+        timer_type::drop(std::move(waiters));
         timer.abandon();
     });
     executor.swap(io_executor_);
@@ -188,15 +193,16 @@ void job_core<Clock, WaitTraits>::on_shutdown() noexcept
 
 // Ends everything but the jobs that are running. What is left besides them is on its way from the
 // driver. Nobody is told of it later, but who is being told goes on; `leave` is called for those that
-// have not been told.
+// have not been told. Returns whether nobody is being told.
 template <class Clock, class WaitTraits>
 template <class Leave>
-void job_core<Clock, WaitTraits>::leave_context(
+bool job_core<Clock, WaitTraits>::leave_context(
     lock_type& lock,
     aftermath& after,
     Leave leave
 ) noexcept
 {
+    bool is_over = true;
     phase_ = lifecycle::closed;
     stop_all(lock, false, after);
     while (!stopped_.empty()) {
@@ -204,11 +210,17 @@ void job_core<Clock, WaitTraits>::leave_context(
         live_.push_back(static_cast<live_link&>(timer));
         for (list_link* each = timer.runs.front(); each != &timer.runs; each = each->next())
             disarm_timeout(static_cast<run_type&>(static_cast<run_link&>(*each)), timer);
-        if ((timer.telling != 0 && !is_shut_down_) || std::exchange(timer.is_told, true))
+        if (timer.is_told)
             continue;
+        if (timer.telling != 0 && !is_shut_down_) {
+            is_over = false;
+            continue;
+        }
+        timer.is_told = true;
         ++timer.pins;
+        auto waiters = std::move(timer.waiters);
         lock.unlock();
-        leave(timer);
+        leave(timer, std::move(waiters));
         lock.lock();
         unpin(timer, after);
     }
@@ -216,6 +228,7 @@ void job_core<Clock, WaitTraits>::leave_context(
     work_.reset();
     if (!index_.empty())
         self_ = this->shared_from_this();
+    return is_over;
 }
 
 template <class Clock, class WaitTraits>

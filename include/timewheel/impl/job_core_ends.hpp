@@ -20,8 +20,9 @@ namespace timewheel::detail {
 template <class Clock, class WaitTraits>
 bool job_core<Clock, WaitTraits>::tells(const timer_type& timer) const noexcept
 {
-    return !is_detached_ && (settings_.is_observed || settings_.on_error || settings_.logger ||
-                             timer.reports_to_user());
+    return !is_detached_ && !timer.is_told &&
+           (settings_.is_observed || settings_.on_error || settings_.logger ||
+            timer.reports_to_user());
 }
 
 // Whether an exception of the job is somebody's who is told of it.
@@ -88,8 +89,13 @@ void job_core<Clock, WaitTraits>::end_telling(timer_type& timer, lock_type& lock
     if (--timer.telling != 0 || !is_detached_ || timer.runs.empty() ||
         std::exchange(timer.is_told, true))
         return;
+    posters::poster posting(posters_);
+    posting.enter();
+    auto waiters = std::move(timer.waiters);
     lock.unlock();
-    aftermath::finish(timer, asio::error::operation_aborted);
+    const error_code aborted = asio::error::operation_aborted;
+    aftermath::finish(timer, std::move(waiters), aborted, aborted);
+    posting.leave();
     lock.lock();
 }
 

@@ -47,7 +47,7 @@ template <class Clock, class WaitTraits>
 class job_core<Clock, WaitTraits>::aftermath
 {
 public:
-    explicit aftermath(job_core& core) noexcept : core_(core) {}
+    explicit aftermath(job_core& core) noexcept : core_(core), posting_(core.posters_) {}
 
     aftermath(const aftermath&) = delete;
     aftermath& operator=(const aftermath&) = delete;
@@ -62,8 +62,21 @@ public:
     }
 
     void post_slot() noexcept { ++slots_; }
-    void bury(timer_type& timer) noexcept { dead_.push_back(static_cast<operation&>(timer)); }
-    void close(std::vector<closer>& closers) noexcept { closers_.swap(closers); }
+
+    void bury(timer_type& timer) noexcept
+    {
+        dead_.push_back(static_cast<operation&>(timer));
+        if (!timer.is_told)
+            posting_.enter();
+    }
+
+    void close(std::vector<closer>& closers) noexcept
+    {
+        closers_.swap(closers);
+        if (!closers_.empty())
+            posting_.enter();
+    }
+
     void keep(std::shared_ptr<job_core> core) noexcept { kept_ = std::move(core); }
 
     // `ec`: what those are told that waited for something else to end.
@@ -73,32 +86,45 @@ public:
             --slots_;
             asio::post(core_.workers_, worker_slot(core_.shared_from_this()));
         }
-        while (!dead_.empty()) {
-            const std::unique_ptr<timer_type> timer(pop_dead());
-            if (!std::exchange(timer->is_told, true))
-                finish(*timer, ec);
+        for (list_link* each = dead_.front(); each != &dead_; each = each->next()) {
+            timer_type& timer = timer_type::of(static_cast<operation&>(*each));
+            if (!std::exchange(timer.is_told, true))
+                finish(
+                    timer,
+                    std::move(timer.waiters),
+                    ec,
+                    timer.is_removed ? error_code(asio::error::operation_aborted) : ec
+                );
         }
         for (closer& each : std::exchange(closers_, {}))
             each.handler.post(ec);
+        posting_.leave();
+        while (!dead_.empty())
+            delete pop_dead();
     }
 
-    // Tells who waits for the end of a timer.
-    static void finish(timer_type& timer, error_code ec)
+    // Tells who waits for the end of a timer, which nobody else refers to, or whose waiters were taken
+    // while the mutex was locked.
+    static void finish(
+        timer_type& timer,
+        std::unique_ptr<typename timer_type::waiter> waiters,
+        error_code waiters_ec,
+        error_code ec
+    )
     {
-        for (auto waiter = std::move(timer.waiters); waiter; waiter = std::move(waiter->next))
-            waiter->handler.post(ec, waiter->result);
-        timer.on_end(timer.is_removed ? error_code(asio::error::operation_aborted) : ec);
+        for (; waiters; waiters = std::move(waiters->next))
+            waiters->handler.post(waiters_ec, waiters->result);
+        timer.on_end(ec);
     }
 
 private:
     timer_type* pop_dead() noexcept
     {
-        return &static_cast<timer_type&>(
-            static_cast<deadline_operation&>(static_cast<operation&>(dead_.pop_front()))
-        );
+        return &timer_type::of(static_cast<operation&>(dead_.pop_front()));
     }
 
     job_core& core_;
+    posters::poster posting_;
     std::size_t slots_ = 0;
     list_anchor dead_;
     std::vector<closer> closers_;

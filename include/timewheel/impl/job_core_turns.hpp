@@ -72,11 +72,12 @@ void job_core<Clock, WaitTraits>::on_destroyed(timer_type& timer) noexcept
     aftermath after(*this);
     const lock_type lock(mutex_);
     timer.where = place::none;
-    timer.is_told = true;
     if (!std::exchange(timer.is_over, true)) {
         --stats_.pending;
         ++stats_.cancelled;
     }
+    // If there are runs, on_shutdown() drops the handlers.
+    timer.is_told = timer.is_told || timer.is_dead();
     bury_if_dead(timer, after);
 }
 

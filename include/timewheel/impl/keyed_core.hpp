@@ -18,6 +18,8 @@ namespace timewheel::detail {
 template <class Key, class T, class Clock, class WaitTraits>
 struct keyed_core<Key, T, Clock, WaitTraits>::aftermath
 {
+    explicit aftermath(posters& all) noexcept : posting(all) {}
+
     struct trigger_end
     {
         trigger_handler handler;
@@ -34,12 +36,14 @@ struct keyed_core<Key, T, Clock, WaitTraits>::aftermath
     void complete(trigger_handler&& handler, error_code ec, const record_type& record = {})
     {
         triggers.push_back({std::move(handler), ec, record});
+        posting.enter();
     }
 
     // Only who has found something running has to wait.
     void complete(removal_handler&& handler, error_code ec)
     {
         removals.push_back({std::move(handler), ec});
+        posting.enter();
     }
 
     void post_all()
@@ -48,6 +52,7 @@ struct keyed_core<Key, T, Clock, WaitTraits>::aftermath
             each.handler.post(each.ec, std::move(each.record));
         for (removal_end& each : removals)
             each.handler.post(each.ec, remove_result::running);
+        posting.leave();
     }
 
     // What is the user's is not destroyed under the lock either.
@@ -67,6 +72,7 @@ struct keyed_core<Key, T, Clock, WaitTraits>::aftermath
     std::vector<std::exception_ptr> old_exceptions;
     std::vector<trigger_end> triggers;
     std::vector<removal_end> removals;
+    posters::poster posting;
 };
 
 template <class Key, class T, class Clock, class WaitTraits>
@@ -196,7 +202,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::start(error_code& ec)
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::stop(error_code& ec)
 {
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         ec = phase_ == lifecycle::fresh ? error_code(error::not_started) : error_code();
@@ -237,40 +243,20 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_close(
     stop(ec);
     if (ec || !options_.wait_running_on_close)
         return handler.post(ec);
-    {
-        const lock_type lock(mutex_);
-        closers_.emplace(operation, std::move(handler));
-    }
-    const auto finish = [weak = this->weak_from_this(), operation](error_code end) {
-        if (const auto core = weak.lock())
-            core->end_close(operation, end);
-    };
-    jobs_->async_stop_and_wait(operation, close_handler(finish, io_executor_));
-}
-
-template <class Key, class T, class Clock, class WaitTraits>
-void keyed_core<Key, T, Clock, WaitTraits>::end_close(std::uint64_t operation, error_code ec)
-{
-    lock_type lock(mutex_);
-    auto found = closers_.extract(operation);
-    lock.unlock();
-    if (found)
-        found.mapped().post(ec);
+    jobs_->async_stop_and_wait(operation, std::move(handler));
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::cancel_close(std::uint64_t operation)
 {
-    end_close(operation, asio::error::operation_aborted);
     jobs_->cancel_wait(operation);
 }
 
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
 {
-    aftermath after;
+    aftermath after(posters_);
     std::deque<std::pair<entry_pointer, item_state>> untold;
-    std::unordered_map<std::uint64_t, close_handler> closers;
     watch_.stop();
     {
         const lock_type lock(mutex_);
@@ -283,10 +269,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
             after.complete(std::move(handler), asio::error::operation_aborted);
         triggers_.clear();
         removals_.clear();
-        closers.swap(closers_);
     }
-    for (auto& [operation, handler] : closers)
-        handler.post(error_code(asio::error::operation_aborted));
     jobs_->detach();
     perform(after);
 }
@@ -298,13 +281,14 @@ void keyed_core<Key, T, Clock, WaitTraits>::on_shutdown()
 {
     std::unordered_map<std::uint64_t, removal_handler> removals;
     std::unordered_map<std::uint64_t, trigger_handler> triggers;
-    std::unordered_map<std::uint64_t, close_handler> closers;
-    const lock_type lock(mutex_);
-    phase_ = lifecycle::closed;
-    is_detached_ = true;
-    removals.swap(removals_);
-    triggers.swap(triggers_);
-    closers.swap(closers_);
+    {
+        const lock_type lock(mutex_);
+        phase_ = lifecycle::closed;
+        is_detached_ = true;
+        removals.swap(removals_);
+        triggers.swap(triggers_);
+    }
+    posters_.wait();
 }
 
 template <class Key, class T, class Clock, class WaitTraits>

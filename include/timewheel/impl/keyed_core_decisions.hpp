@@ -75,7 +75,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::decide(entry_pointer entry)
 template <class Key, class T, class Clock, class WaitTraits>
 auto keyed_core<Key, T, Clock, WaitTraits>::decide_one(const entry_pointer& entry) -> entry_pointer
 {
-    aftermath after;
+    aftermath after(posters_);
     std::exception_ptr invalid_reason;
     entry_pointer successor;
     {

@@ -23,7 +23,7 @@ keyed_core<Key, T, Clock, WaitTraits>::upsert(const Key& key, T&& data, error_co
     for (;;) {
         std::shared_ptr<const T> old;
         entry_pointer entry;
-        aftermath after;
+        aftermath after(posters_);
         {
             const lock_type lock(mutex_);
             ec = closed_error();
@@ -73,7 +73,7 @@ auto keyed_core<Key, T, Clock, WaitTraits>::replace_all(
     std::vector<wish*> open;
     report_type report;
     std::vector<entry_pointer> changed;
-    aftermath after;
+    aftermath after(posters_);
     for (;;) {
         {
             const lock_type lock(mutex_);
@@ -184,7 +184,7 @@ auto keyed_core<Key, T, Clock, WaitTraits>::fulfil(
 template <class Key, class T, class Clock, class WaitTraits>
 remove_result keyed_core<Key, T, Clock, WaitTraits>::remove(const Key& key, error_code& ec)
 {
-    aftermath after;
+    aftermath after(posters_);
     remove_result result = remove_result::unknown;
     {
         const lock_type lock(mutex_);
@@ -206,7 +206,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_remove(
 )
 {
     error_code ec;
-    aftermath after;
+    aftermath after(posters_);
     remove_result result = remove_result::unknown;
     {
         const lock_type lock(mutex_);
@@ -228,7 +228,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_remove(
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::trigger(const Key& key, error_code& ec)
 {
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         const entry_pointer entry = find_running(key, ec);
@@ -246,7 +246,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_trigger(
 )
 {
     error_code ec;
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         const entry_pointer entry = find_running(key, ec);
@@ -263,7 +263,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::async_trigger(
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::pause(const Key& key, error_code& ec)
 {
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         const entry_pointer entry = find(key, ec);
@@ -309,7 +309,7 @@ void keyed_core<Key, T, Clock, WaitTraits>::reschedule(const Key& key, error_cod
 template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::cancel(std::uint64_t operation)
 {
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         if (auto found = triggers_.extract(operation))

@@ -46,7 +46,7 @@ bool keyed_core<Key, T, Clock, WaitTraits>::begin(run_type& run, record_type& re
 {
     const entry_pointer entry = run.item;
     const timer_id id = record.id;
-    aftermath after;
+    aftermath after(posters_);
     bool begins = false;
     {
         const lock_type lock(mutex_);
@@ -143,7 +143,7 @@ template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::on_end(const run_type& run, const record_type& record)
 {
     const entry_pointer entry = run.item;
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         if (!leave(*entry, record.id, record, after))
@@ -200,7 +200,7 @@ template <class Key, class T, class Clock, class WaitTraits>
 void keyed_core<Key, T, Clock, WaitTraits>::on_lost(const run_type& run, timer_id id)
 {
     const entry_pointer entry = run.item;
-    aftermath after;
+    aftermath after(posters_);
     {
         const lock_type lock(mutex_);
         if (is_detached_)

@@ -186,8 +186,15 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
         source_->shutdown();
         lock.lock();
     }
-    // A destructor may start another wait or destroy other timers, so the lock is not held.
-    ready_clock_watches();
+    // A destructor may start another wait or destroy other timers, so the lock is not held. First those
+    // who watch are told, since they may have more to do with what is destroyed.
+    while (!clock_watches_.empty()) {
+        auto& watch = static_cast<operation&>(clock_watches_.pop_front());
+        watch.outcome = operation::state::cancelled;
+        lock.unlock();
+        watch.destroy();
+        lock.lock();
+    }
     runners_.take_back(ready_);
     while (!wheel_.empty() || !ready_.empty()) {
         wheel_.take_all([this](wheel_node& node) {
