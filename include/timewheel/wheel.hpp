@@ -70,9 +70,10 @@ namespace timewheel {
 
     **Lifetime.** The destructor stops the wheel, but does not wait, and the observer is not told of what
     that cancels; asynchronous functions end with `operation_aborted`. Jobs that run go on to their end.
-    A wheel must not outlive the context of its first executor. The workers' context may be destroyed
-    before or after it, if nothing comes due between, and unless the workers are a strand; jobs in its
-    queue are then dropped and counted as cancelled.
+    When the context of its first executor is destroyed, a wheel is closed, operations are destroyed with
+    the context, and running jobs are told to stop; asynchronous functions must not be called any more.
+    The workers' context may be destroyed before or after it, if nothing comes due between, and unless
+    the workers are a strand; jobs in its queue are then dropped and counted as cancelled.
 
     **Thread safety.** All members but moves and the destructor may be called from any thread at any time,
     from jobs and observers as well. Nothing blocks but `close()` and `wait()`.

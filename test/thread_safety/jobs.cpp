@@ -22,6 +22,9 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <memory>
+#include <thread>
+#include <utility>
 #include <vector>
 
 // Everything that a job wheel can be asked, from several threads at a time, while others run its
@@ -271,6 +274,82 @@ void comings_and_goings()
 }
 
 // Half of a million jobs are removed, some of them in the nick of time, and all memory comes back.
+// The handler of an operation, which counts its end: a call, or its destruction.
+class ending
+{
+public:
+    ending(std::atomic<int>& ended, std::shared_ptr<wheel<>> owned)
+        : ended_(&ended)
+        , owned_(std::move(owned))
+    {}
+
+    ending(ending&& other) noexcept
+        : ended_(std::exchange(other.ended_, nullptr))
+        , owned_(std::move(other.owned_))
+    {}
+
+    ~ending()
+    {
+        if (ended_)
+            ++*ended_;
+    }
+
+    template <class... Results>
+    void operator()(const Results&...) const
+    {}
+
+private:
+    std::atomic<int>* ended_;
+    std::shared_ptr<wheel<>> owned_;
+};
+
+// Contexts that are destroyed while jobs end in a pool: by then each operation has ended once. Some of
+// the wheels are destroyed before, the others belong to their operations.
+void contexts_that_are_destroyed()
+{
+    asio::thread_pool pool(2);
+    std::atomic<int> ended{0};
+    int started = 0;
+    for (std::uint64_t round = 0; round != 6000 / scale; ++round) {
+        random_source random(round);
+        asio::io_context io;
+        const auto some_time = [&] { return std::chrono::microseconds(random.below(400)); };
+        auto w = std::make_shared<wheel<>>(
+            io,
+            pool,
+            wheel<>::options_type{
+                .tick = 50us,
+                .run_timeout = random.one_in(2) ? 200us : wheel<>::duration::max(),
+                .observer = [](const auto&) { std::this_thread::yield(); }
+            }
+        );
+        w->start();
+        const bool is_owned = random.one_in(2);
+        const auto handler = [&] {
+            ++started;
+            return ending(ended, is_owned ? w : nullptr);
+        };
+        for (int n = 0; n != 12; ++n) {
+            const auto job = [] { std::this_thread::yield(); };
+            const auto delay = some_time();
+            switch (random.below(4)) {
+            case 0: w->async_run_after(delay, job, handler()); break;
+            case 1: w->async_repeat(delay + 50us, job, {}, handler()); break;
+            case 2: w->async_remove(w->add(delay, job), handler()); break;
+            default: w->add_repeating(delay + 50us, job);
+            }
+        }
+        io.run_for(some_time());
+        if (random.one_in(2))
+            w->async_close(handler());
+        io.run_for(some_time());
+        w.reset();
+    }
+    check(ended == started, "each operation ends once, at the latest with its context");
+    pool.join();
+    std::cout << started << " operations of contexts that were destroyed" << std::endl;
+}
+
 void million()
 {
     const std::uint64_t each = 500'000 / scale;
@@ -323,5 +402,6 @@ int main()
     for (const auto policy : {backpressure::block, backpressure::drop, backpressure::run_inline})
         stress(test_seed("jobs"), policy).run();
     comings_and_goings();
+    contexts_that_are_destroyed();
     million();
 }

@@ -714,7 +714,7 @@ BOOST_AUTO_TEST_CASE(handlers_of_timers_that_are_on_their_way)
     unused.reset();
 }
 
-// A wheel may outlive its context if it is not used any more.
+// Its context has closed it.
 BOOST_AUTO_TEST_CASE(a_wheel_that_outlives_its_context)
 {
     for (const bool is_busy : {false, true}) {

@@ -260,7 +260,7 @@ private:
     std::condition_variable quiet_; // closed and nothing in flight
     lifecycle phase_ = lifecycle::fresh;
     bool is_detached_ = false;
-    bool is_shut_down_ = false; // the context is: nobody is told of anything
+    std::atomic<bool> is_shut_down_{false}; // the context is: nobody is told; set under the lock
     boost::unordered_flat_map<std::uint64_t, timer_type*> index_;
     list_anchor live_;      // all timers, until stop() has come to them
     list_anchor stopped_;   // the others

@@ -43,6 +43,8 @@ public:
         bool is_inside_ = false;
     };
 
+    bool empty() const noexcept { return count_.load() == 0; }
+
     // When nobody can enter any more.
     void wait() const noexcept
     {

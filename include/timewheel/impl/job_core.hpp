@@ -164,9 +164,10 @@ void job_core<Clock, WaitTraits>::detach() noexcept
     executor.swap(io_executor_);
     after.close(closers_);
     lock.unlock();
-    if (is_over)
-        watch_.stop();
     after.perform(aborted);
+    // Others may be about to post to the context: then its shutdown still has to wait for them.
+    if (is_over && posters_.empty())
+        watch_.stop();
 }
 
 // The context of the driver is destroyed, and operations with it. Their handlers may own the wheel.
@@ -179,16 +180,13 @@ void job_core<Clock, WaitTraits>::on_shutdown() noexcept
     lock_type lock(mutex_);
     is_shut_down_ = true;
     closers.swap(closers_);
-    lock.unlock();
-    posters_.wait();
-    lock.lock();
     leave_context(lock, after, [](timer_type& timer, auto waiters) {
-        timer_type::drop(std::move(waiters));
-        timer.abandon();
+        aftermath::abandon(timer, std::move(waiters));
     });
     executor.swap(io_executor_);
     lock.unlock();
     after.perform();
+    posters_.wait();
 }
 
 // Ends everything but the jobs that are running. What is left besides them is on its way from the

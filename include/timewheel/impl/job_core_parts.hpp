@@ -88,7 +88,11 @@ public:
         }
         for (list_link* each = dead_.front(); each != &dead_; each = each->next()) {
             timer_type& timer = timer_type::of(static_cast<operation&>(*each));
-            if (!std::exchange(timer.is_told, true))
+            if (std::exchange(timer.is_told, true))
+                continue;
+            if (core_.is_shut_down_)
+                abandon(timer, std::move(timer.waiters));
+            else
                 finish(
                     timer,
                     std::move(timer.waiters),
@@ -115,6 +119,14 @@ public:
         for (; waiters; waiters = std::move(waiters->next))
             waiters->handler.post(waiters_ec, waiters->result);
         timer.on_end(ec);
+    }
+
+    // Destroys their handlers instead.
+    static void
+    abandon(timer_type& timer, std::unique_ptr<typename timer_type::waiter> waiters) noexcept
+    {
+        timer_type::drop(std::move(waiters));
+        timer.abandon();
     }
 
 private:

@@ -176,7 +176,6 @@ void job_core<Clock, WaitTraits>::bury_if_dead(timer_type& timer, aftermath& aft
         return;
     index_.erase(static_cast<std::uint64_t>(timer.id));
     static_cast<live_link&>(timer).unlink();
-    timer.is_told = timer.is_told || is_shut_down_;
     after.bury(timer);
     if (!index_.empty())
         return;

@@ -257,7 +257,6 @@ void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
 {
     aftermath after(posters_);
     std::deque<std::pair<entry_pointer, item_state>> untold;
-    watch_.stop();
     {
         const lock_type lock(mutex_);
         phase_ = lifecycle::closed;
@@ -272,6 +271,8 @@ void keyed_core<Key, T, Clock, WaitTraits>::detach() noexcept
     }
     jobs_->detach();
     perform(after);
+    if (posters_.empty()) // else the shutdown of the context has to wait for them
+        watch_.stop();
 }
 
 // The context in which the items wait is destroyed, and operations with it. Their handlers may own the
