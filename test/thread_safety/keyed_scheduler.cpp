@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // Many items, of which two threads change one in a hundred each virtual second, while others run them,
@@ -323,10 +324,91 @@ void comings_and_goings()
     pool.join();
 }
 
+// The handler of an operation, which counts its end: a call, or its destruction.
+class ending
+{
+public:
+    using scheduler_pointer = std::shared_ptr<keyed_scheduler<int, int>>;
+
+    ending(std::atomic<int>& ended, scheduler_pointer owned)
+        : ended_(&ended)
+        , owned_(std::move(owned))
+    {}
+
+    ending(ending&& other) noexcept
+        : ended_(std::exchange(other.ended_, nullptr))
+        , owned_(std::move(other.owned_))
+    {}
+
+    ~ending()
+    {
+        if (ended_)
+            ++*ended_;
+    }
+
+    template <class... Results>
+    void operator()(const Results&...) const
+    {}
+
+private:
+    std::atomic<int>* ended_;
+    scheduler_pointer owned_;
+};
+
+// Contexts that are destroyed while runs end in a pool: by then each operation has ended once. Some of
+// the schedulers are destroyed before, the others belong to their operations.
+void contexts_that_are_destroyed()
+{
+    using scheduler_type = keyed_scheduler<int, int>;
+    asio::thread_pool pool(2);
+    std::atomic<int> ended{0};
+    int started = 0;
+    for (int round = 0; round != 400; ++round) {
+        random_source random(static_cast<unsigned>(round));
+        asio::io_context io;
+        auto s = std::make_shared<scheduler_type>(
+            io,
+            pool,
+            scheduler_type::options_type{
+                .next = [](std::chrono::system_clock::time_point now, int, int data
+                        ) { return now + data * 50us; },
+                .run = [] { std::this_thread::yield(); },
+                .tick = 50us,
+                .on_change = [](int, item_state) { std::this_thread::yield(); },
+                .on_run = [](int, const auto&) { std::this_thread::yield(); }
+            }
+        );
+        s->start();
+        const bool is_owned = random.one_in(2);
+        const auto handler = [&] {
+            ++started;
+            return ending(ended, is_owned ? s : nullptr);
+        };
+        for (int key = 0; key != 6; ++key) {
+            s->upsert(key, 1 + static_cast<int>(random.below(4)));
+            if (random.one_in(2))
+                s->async_trigger(key, handler());
+        }
+        io.run_for(std::chrono::microseconds(random.below(400)));
+        for (int key = 0; key != 6; ++key) {
+            if (random.one_in(2))
+                s->async_remove(key, handler());
+        }
+        if (random.one_in(2))
+            s->async_close(handler());
+        io.run_for(std::chrono::microseconds(random.below(200)));
+        s.reset();
+    }
+    check(ended == started, "each operation ends once, at the latest with its context");
+    pool.join();
+    std::cout << started << " operations of contexts that were destroyed" << std::endl;
+}
+
 }
 
 int main()
 {
     storm(number_from_environment("TIMEWHEEL_ITEMS", usual_items)).run();
     comings_and_goings();
+    contexts_that_are_destroyed();
 }
