@@ -54,9 +54,9 @@ namespace timewheel {
     **Executors and memory.** As for a @ref wheel.
 
     **Lifetime.** The destructor stops the scheduler, but does not wait, and may be called by any function
-    that the scheduler calls; asynchronous functions end with
-    `operation_aborted`, and no observer is told of what ends later. A scheduler must not outlive the
-    context of its first executor.
+    that the scheduler calls; asynchronous functions end with `operation_aborted`, and no observer is told
+    of what ends later. A scheduler must not outlive the context of its first executor, whose destruction
+    destroys the operations.
 
     **Thread safety.** All members but moves and the destructor may be called from any thread at any time,
     also from jobs, observers and `next`. Nothing blocks but `close()`.
