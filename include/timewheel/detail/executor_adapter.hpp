@@ -23,6 +23,7 @@ concept breaks_promise = std::same_as<typename Policy::broken_promise, Property>
 
 /*  An executor that does something of its own with what it is given to execute, and is like the one
     it adapts in everything else: context, work tracking, blocking, allocator and any other property.
+    Neither is copied without need: an executor that tracks work counts its copies.
     `Policy::execute(inner, function)` says what, and `Policy::broken_promise`, if there is one, what
     can't be required therefore; policies are compared with `==`. A policy that is costly to copy is
     moved on from executors that are not used any more, which Asio makes many of.
@@ -31,7 +32,9 @@ template <class Inner, class Policy>
 class executor_adapter
 {
 public:
-    executor_adapter(const Inner& inner, Policy policy) : inner_(inner), policy_(std::move(policy))
+    executor_adapter(Inner inner, Policy policy)
+        : inner_(std::move(inner))
+        , policy_(std::move(policy))
     {}
 
     const Inner& get_inner_executor() const noexcept { return inner_; }
@@ -90,9 +93,9 @@ public:
 
 private:
     template <class Other>
-    static auto adapt(const Other& other, Policy policy)
+    static auto adapt(Other other, Policy policy)
     {
-        return executor_adapter<Other, Policy>(other, std::move(policy));
+        return executor_adapter<Other, Policy>(std::move(other), std::move(policy));
     }
 
     Inner inner_;
