@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -68,6 +69,35 @@ void in_threads(unsigned n, Function function)
     for (std::thread& thread : threads)
         thread.join();
 }
+
+/// The handler of an operation, which counts its end: a call, or its destruction. May own something.
+class ending
+{
+public:
+    explicit ending(std::atomic<int>& ended, std::shared_ptr<void> owned = nullptr)
+        : ended_(&ended)
+        , owned_(std::move(owned))
+    {}
+
+    ending(ending&& other) noexcept
+        : ended_(std::exchange(other.ended_, nullptr))
+        , owned_(std::move(other.owned_))
+    {}
+
+    ~ending()
+    {
+        if (ended_)
+            ++*ended_;
+    }
+
+    template <class... Results>
+    void operator()(const Results&...) const
+    {}
+
+private:
+    std::atomic<int>* ended_;
+    std::shared_ptr<void> owned_;
+};
 
 /// How the waits of a program ended.
 struct tally

@@ -274,35 +274,6 @@ void comings_and_goings()
 }
 
 // Half of a million jobs are removed, some of them in the nick of time, and all memory comes back.
-// The handler of an operation, which counts its end: a call, or its destruction.
-class ending
-{
-public:
-    ending(std::atomic<int>& ended, std::shared_ptr<wheel<>> owned)
-        : ended_(&ended)
-        , owned_(std::move(owned))
-    {}
-
-    ending(ending&& other) noexcept
-        : ended_(std::exchange(other.ended_, nullptr))
-        , owned_(std::move(other.owned_))
-    {}
-
-    ~ending()
-    {
-        if (ended_)
-            ++*ended_;
-    }
-
-    template <class... Results>
-    void operator()(const Results&...) const
-    {}
-
-private:
-    std::atomic<int>* ended_;
-    std::shared_ptr<wheel<>> owned_;
-};
-
 // Contexts that are destroyed while jobs end in a pool: by then each operation has ended once. Some of
 // the wheels are destroyed before, the others belong to their operations.
 void contexts_that_are_destroyed()

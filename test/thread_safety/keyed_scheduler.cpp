@@ -324,37 +324,6 @@ void comings_and_goings()
     pool.join();
 }
 
-// The handler of an operation, which counts its end: a call, or its destruction.
-class ending
-{
-public:
-    using scheduler_pointer = std::shared_ptr<keyed_scheduler<int, int>>;
-
-    ending(std::atomic<int>& ended, scheduler_pointer owned)
-        : ended_(&ended)
-        , owned_(std::move(owned))
-    {}
-
-    ending(ending&& other) noexcept
-        : ended_(std::exchange(other.ended_, nullptr))
-        , owned_(std::move(other.owned_))
-    {}
-
-    ~ending()
-    {
-        if (ended_)
-            ++*ended_;
-    }
-
-    template <class... Results>
-    void operator()(const Results&...) const
-    {}
-
-private:
-    std::atomic<int>* ended_;
-    scheduler_pointer owned_;
-};
-
 // Contexts that are destroyed while runs end in a pool: by then each operation has ended once. Some of
 // the schedulers are destroyed before, the others belong to their operations.
 void contexts_that_are_destroyed()
