@@ -155,6 +155,7 @@ private:
     void hand_out(lock_type& lock);
     void expire();
     void ready_clock_watches();
+    void destroy_clock_watches() noexcept;
     void count_cancelled(std::size_t n);
     void settle();
     void finish(lock_type& lock);

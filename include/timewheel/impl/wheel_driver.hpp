@@ -176,18 +176,9 @@ void wheel_driver<Clock, WaitTraits>::move(timer_node& from, timer_node& to)
 }
 
 template <class Clock, class WaitTraits>
-void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
+void wheel_driver<Clock, WaitTraits>::destroy_clock_watches() noexcept
 {
     lock_type lock(mutex_);
-    if (!std::exchange(shut_down_, true) && source_) {
-        lock.unlock();
-        if constexpr (driven_clock<Clock>)
-            access::remove_observer<Clock>(observer());
-        source_->shutdown();
-        lock.lock();
-    }
-    // A destructor may start another wait or destroy other timers, so the lock is not held. First those
-    // who watch are told, since they may have more to do with what is destroyed.
     while (!clock_watches_.empty()) {
         auto& watch = static_cast<operation&>(clock_watches_.pop_front());
         watch.outcome = operation::state::cancelled;
@@ -195,6 +186,26 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
         watch.destroy();
         lock.lock();
     }
+}
+
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
+{
+    lock_type lock(mutex_);
+    const bool is_first = !std::exchange(shut_down_, true) && source_;
+    lock.unlock();
+    if constexpr (driven_clock<Clock>) {
+        if (is_first)
+            access::remove_observer<Clock>(observer());
+    }
+    // First those who watch the clock are told, who may have threads of their own: none of these is in
+    // a call of the source any more when they have been.
+    destroy_clock_watches();
+    if (is_first)
+        source_->shutdown();
+
+    // A destructor may start another wait or destroy other timers, so the lock is not held.
+    lock.lock();
     runners_.take_back(ready_);
     while (!wheel_.empty() || !ready_.empty()) {
         wheel_.take_all([this](wheel_node& node) {
