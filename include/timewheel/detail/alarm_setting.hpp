@@ -53,7 +53,7 @@ public:
     bool is_untold() const noexcept { return is_untold_; }
 
     // The same, for who sees to it.
-    bool take_untold() noexcept { return std::exchange(is_untold_, false); }
+    bool take_untold() noexcept { return is_untold_ && std::exchange(is_untold_, false); }
 
 private:
     void change(bool is_set, tick_type tick) noexcept

@@ -169,26 +169,29 @@ private:
     void post(runner* claimed);
     void add_runners();
 
+    // Looked at without the mutex, or seldom changed.
     const tick_math<Clock> math_;
     std::once_flag attached_;
     std::unique_ptr<tick_source<Clock>> source_;
+    alarm_setting alarm_;
+    driver_counters counters_; // but for those that every wait changes
 
-    mutable std::mutex mutex_;
-    hierarchical_wheel wheel_;
-    operation_queue ready_;
-    list_anchor clock_watches_;
-    time_point last_move_ = Clock::now(); // of a clock that the program drives
-    runner_set runners_;
+    // What every wait changes, close together: one thread has to get it from another one.
+    alignas(64) mutable std::mutex mutex_;
     std::size_t pending_ = 0;
-    driver_counters counters_;
+    std::uint64_t cancelled_ = 0;
     std::atomic<bool> overdue_{false}; // whether the wheel may have something to hand out now
     bool check_is_due_ = false; // whether a turn is wanted to see that nothing waits any more
     bool shut_down_ = false;
     bool has_work_ = false; // whether the context has been told so
+    operation_queue ready_;
+    runner_set runners_;
+    hierarchical_wheel wheel_;
 
-    alarm_setting alarm_;
+    list_anchor clock_watches_;
+    time_point last_move_ = Clock::now(); // of a clock that the program drives
 
-    std::mutex alarm_mutex_;
+    alignas(64) std::mutex alarm_mutex_;
     std::uint64_t alarm_in_force_ = 0;   // the version that the tick source has been told
     std::array<bool, 2> alarm_queued_{}; // which alarm handlers are under way
 };

@@ -226,6 +226,7 @@ driver_counters wheel_driver<Clock, WaitTraits>::counters() const
     const lock_type lock(mutex_);
     driver_counters counters = counters_;
     counters.pending = pending_;
+    counters.cancelled = cancelled_;
     counters.refiled = wheel_.refiled();
     return counters;
 }
@@ -271,7 +272,7 @@ template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::count_cancelled(std::size_t n)
 {
     pending_ -= n;
-    counters_.cancelled += n;
+    cancelled_ += n;
 }
 
 }
