@@ -25,7 +25,8 @@ namespace timewheel::detail {
     asks for it, or by the last one that leaves. While it is emitted, others wait at the gate, except
     for what the emission itself calls. Handlers of signals must not throw.
 
-    The gate is reference counted, and kept by everyone who is inside.
+    The gate is reference counted, and kept by everyone who is inside. A thread that is inside has some
+    spare references, so that most of those that come and go there need no atomic operation.
 */
 class cancellation_gate
 {
@@ -37,11 +38,20 @@ public:
     struct from_the_beginning
     {};
 
-    void add_reference() noexcept { state_.fetch_add(reference, std::memory_order_relaxed); }
+    void add_reference() noexcept
+    {
+        visit* const own = visit::own(*this);
+        if (own && own->spare_ != 0)
+            --own->spare_;
+        else
+            state_.fetch_add(reference, std::memory_order_relaxed);
+    }
 
     void release() noexcept
     {
-        if (state_.fetch_sub(reference, std::memory_order_acq_rel) == reference)
+        if (visit* const own = visit::own(*this))
+            ++own->spare_;
+        else if (state_.fetch_sub(reference, std::memory_order_acq_rel) == reference)
             free();
     }
 
@@ -71,15 +81,14 @@ public:
     void close(std::uint32_t given_back) noexcept
     {
         closed_ = true;
-        bool is_counted = false; // else this thread is inside as it emits
+        std::uint64_t own = 0; // this thread may be inside only because it emits
         for (visit* each = visit::top; each; each = each->below_) {
             if (each->gate_ != this || each->stay_ == visit::emission)
                 continue;
-            is_counted = is_counted || each->stay_ == visit::counted;
+            own += each->worth();
             each->gate_ = nullptr;
         }
-        const std::uint64_t own = is_counted ? one_visit : 0;
-        if ((state_.load() & ~references & ~requested) == own)
+        if ((state_.load() & ~references & ~requested) == (own & ~references))
             slot().clear();
         leave(own + given_back);
     }
@@ -88,22 +97,28 @@ public:
     class visit
     {
     public:
-        // Within another stay of the same thread it is that one which counts.
-        explicit visit(cancellation_gate& gate) noexcept
-            : visit(gate, is_inside(gate) ? nested : counted)
-        {
-            if (stay_ == counted)
-                gate.enter();
-        }
+        explicit visit(cancellation_gate& gate) noexcept : visit(gate, 0) {}
 
         // The stay of whoever has made the gate.
         visit(cancellation_gate& gate, from_the_beginning) noexcept : visit(gate, counted) {}
+
+        // Takes over references of the caller's. Within another stay of the same thread it is that
+        // one which counts.
+        visit(cancellation_gate& gate, std::uint32_t given) noexcept
+            : visit(gate, is_inside(gate) ? nested : counted)
+        {
+            if (stay_ == counted)
+                gate.enter(worth() - given);
+            else
+                for (; given != 0; --given)
+                    gate.release();
+        }
 
         ~visit()
         {
             top = below_;
             if (gate_ && stay_ == counted)
-                gate_->leave(one_visit);
+                gate_->leave(worth());
         }
 
         visit(const visit&) = delete;
@@ -122,6 +137,7 @@ public:
         visit(cancellation_gate& gate, kind stay) noexcept
             : gate_(&gate)
             , below_(std::exchange(top, this))
+            , spare_(stay == counted ? spare_references : 0)
             , stay_(stay)
         {}
 
@@ -134,16 +150,28 @@ public:
             return false;
         }
 
+        // The innermost stay of this thread, if that is in the gate and counts.
+        static visit* own(const cancellation_gate& gate) noexcept
+        {
+            return top && top->gate_ == &gate && top->stay_ == counted ? top : nullptr;
+        }
+
+        // What the stay adds to the state.
+        std::uint64_t worth() const noexcept { return stay_ == counted ? one_visit + spare_ : 0; }
+
         static inline constinit thread_local visit* top = nullptr; // this thread's, innermost first
 
         cancellation_gate* gate_;
         visit* const below_;
+        std::uint32_t spare_; // references
         const kind stay_;
     };
 
 protected:
     // With references of the maker's, who is inside as well.
-    explicit cancellation_gate(std::uint32_t count) noexcept : state_(one_visit + count) {}
+    explicit cancellation_gate(std::uint32_t count) noexcept
+        : state_(one_visit + spare_references + count)
+    {}
 
     ~cancellation_gate() = default;
 
@@ -156,16 +184,19 @@ private:
     static constexpr std::uint64_t reference = 1;
     static constexpr std::uint64_t references = one_visit - 1;
 
+    static constexpr std::uint32_t spare_references = 8; // of a visit, to begin with
+
     virtual void free() noexcept = 0;
 
-    void enter() noexcept
+    // Adds a visit, and references.
+    void enter(std::uint64_t taken) noexcept
     {
         std::uint64_t state = state_.load();
         for (;;) {
             if ((state & emitting) != 0) {
                 state_.wait(state);
                 state = state_.load();
-            } else if (state_.compare_exchange_weak(state, state + one_visit)) {
+            } else if (state_.compare_exchange_weak(state, state + taken)) {
                 return;
             }
         }
@@ -269,7 +300,8 @@ public:
 
     bool operator==(const gate_policy&) const = default;
 
-    cancellation_gate& gate() const noexcept { return *gate_; }
+    // Gives up the reference.
+    cancellation_gate& detach() noexcept { return *std::exchange(gate_, nullptr); }
 
 private:
     cancellation_gate* gate_;
@@ -283,7 +315,7 @@ struct gated_function
 
     void operator()()
     {
-        const cancellation_gate::visit inside(policy.gate());
+        const cancellation_gate::visit inside(policy.detach(), 1);
         function();
     }
 };

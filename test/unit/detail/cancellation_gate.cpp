@@ -4,6 +4,8 @@
 
 #include <timewheel/detail/cancellation_gate.hpp>
 
+#include <test_common/random_source.hpp>
+
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -374,6 +376,49 @@ BOOST_AUTO_TEST_CASE(the_policy_executes_within_the_gate)
     test_gate other;
     BOOST_TEST((policy == gate_policy(gate)));
     BOOST_TEST((policy != gate_policy(other)));
+}
+
+// References that are made inside, more than a visit has to spare, and given back in any order.
+BOOST_AUTO_TEST_CASE(references_come_and_go_inside_and_outside)
+{
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed)
+        {
+            random_source random(seed);
+            test_gate gate;
+            test_gate other;
+            std::vector<gate_policy> policies;
+            std::vector<std::unique_ptr<visit>> visits;
+            policies.emplace_back(gate);
+            gate.release();
+            for (int step = 0; step != 200; ++step) {
+                switch (random.below(5)) {
+                case 0: visits.push_back(std::make_unique<visit>(gate)); break;
+                case 1: visits.push_back(std::make_unique<visit>(other)); break;
+                case 2:
+                    if (!visits.empty())
+                        visits.pop_back();
+                    break;
+                case 3: policies.push_back(policies[random.below(policies.size())]); break;
+                default:
+                    if (policies.size() > 1) {
+                        std::swap(policies[random.below(policies.size())], policies.back());
+                        policies.pop_back();
+                    }
+                }
+                BOOST_REQUIRE(gate.frees == 0);
+            }
+            const bool policies_first = random.one_in(2);
+            if (policies_first)
+                policies.clear();
+            while (!visits.empty())
+                visits.pop_back();
+            BOOST_TEST(gate.frees == (policies_first ? 1 : 0));
+            policies.clear();
+            BOOST_TEST(gate.frees == 1);
+            BOOST_TEST(other.frees == 0);
+        }
+    }
 }
 
 // Also what it has been given to execute does.
