@@ -77,6 +77,8 @@ public:
             node.tick = tick;
             return;
         }
+        if (tick == node.tick && is_last(node))
+            return;
         remove(node);
         insert(node, tick);
     }
@@ -236,6 +238,19 @@ private:
             append(open_level_, node);
         else
             append(level_of(node.tick), node);
+    }
+
+    // Whether to file the node again would not move it. No may be wrong.
+    bool is_last(const wheel_node& node) const noexcept
+    {
+        return node.tick > now_ && open_level_ == 0 && lists_[slot_of(node.tick)].back() == &node;
+    }
+
+    // Where a later tick belongs.
+    std::size_t slot_of(tick_type tick) const noexcept
+    {
+        const unsigned level = level_of(tick);
+        return slot_index(level, digit_of(tick, level));
     }
 
     // The highest byte in which a later tick differs from now().

@@ -68,16 +68,15 @@ public:
     // Ends the oldest wait, if there is one.
     bool end_one(operation::state outcome, operation_queue& ready) noexcept
     {
-        if (!has_signal) {
-            if (list_link* const only = waits.take_only()) {
-                set_armed(false);
-                ready.push(static_cast<operation&>(*only), outcome);
-                return true;
-            }
-        }
-        if (waits.empty())
+        if (!is_armed())
             return false;
-        end(static_cast<operation&>(*waits.front()), outcome, ready);
+        list_link* const only = has_signal ? nullptr : waits.take_only();
+        if (only) {
+            set_armed(false);
+            ready.push(static_cast<operation&>(*only), outcome);
+        } else {
+            end(static_cast<operation&>(*waits.front()), outcome, ready);
+        }
         return true;
     }
 

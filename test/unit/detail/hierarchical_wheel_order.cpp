@@ -175,6 +175,34 @@ BOOST_DATA_TEST_CASE(moved_to_the_same_tick_counts_as_filed_then, upper_levels, 
     BOOST_TEST(f.log() == (id_list{0, 2, 3, 1}), boost::test_tools::per_element());
 }
 
+// The one that was filed last may stay where it is.
+BOOST_DATA_TEST_CASE(the_last_one_moved_to_the_same_tick, upper_levels, level)
+{
+    const tick_type deadline = 2 * unit_of(level) + 1;
+    wheel_fixture f;
+    f.insert(deadline);
+    f.insert(deadline);
+    f->reschedule(f.node(1), deadline);
+    f.insert(deadline);
+    f->reschedule(f.node(1), deadline);
+    f.expire_all(deadline, 3);
+    BOOST_TEST(f.log() == (id_list{0, 2, 1}), boost::test_tools::per_element());
+}
+
+// Alone in its old slot, it is not where it belongs.
+BOOST_AUTO_TEST_CASE(moved_later_and_then_to_the_same_tick_counts_as_filed_then)
+{
+    wheel_fixture f;
+    test_node& moved = f.insert(10);
+    f->reschedule(moved, 20);
+    f.insert(20);
+    f->reschedule(moved, 20);
+    f.insert(20);
+    BOOST_TEST(f.expire(20));
+    BOOST_TEST(f.log() == (id_list{1, 0, 2}), boost::test_tools::per_element());
+    BOOST_TEST(f->refiled() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(moved_earlier_counts_as_filed_then)
 {
     wheel_fixture f;
