@@ -52,7 +52,7 @@ public:
     // Whether the tick source has to be told.
     bool is_untold() const noexcept { return is_untold_; }
 
-    // The same, for who sees to it.
+    // The same, for who sees to it. Mostly only reads what other threads read.
     bool take_untold() noexcept { return is_untold_ && std::exchange(is_untold_, false); }
 
 private:

@@ -189,6 +189,25 @@ BOOST_DATA_TEST_CASE(the_last_one_moved_to_the_same_tick, upper_levels, level)
     BOOST_TEST(f.log() == (id_list{0, 2, 1}), boost::test_tools::per_element());
 }
 
+// Also while others of its tick, filed before, have not left the slot that is being refiled.
+BOOST_DATA_TEST_CASE(moved_to_the_same_tick_while_a_slot_is_open, upper_levels, level)
+{
+    const tick_type slot = 2 * unit_of(level);
+    for (int visits = 0; visits != 8; ++visits) {
+        BOOST_TEST_CONTEXT(visits << " visits before")
+        {
+            wheel_fixture f;
+            for (int i = 0; i != 4; ++i)
+                f.insert(slot + 1);
+            for (int n = 0; n != visits; ++n)
+                f.expire(slot, 1);
+            f->reschedule(f.node(0), slot + 1);
+            f.expire_all(slot + 1, 1);
+            BOOST_TEST(f.log() == (id_list{1, 2, 3, 0}), boost::test_tools::per_element());
+        }
+    }
+}
+
 // Alone in its old slot, it is not where it belongs.
 BOOST_AUTO_TEST_CASE(moved_later_and_then_to_the_same_tick_counts_as_filed_then)
 {
