@@ -3,12 +3,14 @@
 // Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
 
 // A deadline around an operation that finishes at once: Asio's own adapter, where it has one (from
-// Boost 1.86), against ours, and the operation without a deadline.
+// Boost 1.86), against ours, and the operation without a deadline. As in a server, operations are
+// started by a handler.
 
 #include "population.hpp"
 
 #include <timewheel/cancel_after.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/post.hpp>
@@ -20,11 +22,12 @@ namespace timewheel::bench {
 
 namespace {
 
+template <class Executor>
 struct post_handler
 {
-    using executor_type = io_executor;
+    using executor_type = Executor;
 
-    io_executor executor;
+    Executor executor;
 
     const executor_type& get_executor() const noexcept { return executor; }
 
@@ -36,10 +39,12 @@ struct post_handler
 };
 
 // Succeeds in the next turn.
-template <class CompletionToken>
-auto async_finish(const io_executor& executor, CompletionToken&& token)
+template <class Executor, class CompletionToken>
+auto async_finish(const Executor& executor, CompletionToken&& token)
 {
-    return asio::async_initiate<CompletionToken, void(error_code)>(post_handler{executor}, token);
+    return asio::async_initiate<CompletionToken, void(error_code)>(
+        post_handler<Executor>{executor}, token
+    );
 }
 
 struct without_deadline
@@ -77,19 +82,57 @@ struct after_all_others
     static constexpr auto value = 2h;
 };
 
-// Operations in a context where n other timers are pending, so many of them at the same time.
-template <class Timer, class Adapter, std::size_t AtATime>
+// What the operations are made with, and how many are under way at a time.
+struct usual
+{
+    using executor = io_executor;
+    static constexpr int concurrency_hint = 1;
+    static constexpr std::size_t at_a_time = 1;
+    using timeout = before_all_others;
+};
+
+struct many_at_a_time : usual
+{
+    static constexpr std::size_t at_a_time = polled_every;
+};
+
+struct late : usual
+{
+    using timeout = after_all_others;
+};
+
+struct many_late : many_at_a_time
+{
+    using timeout = after_all_others;
+};
+
+struct erased : many_at_a_time
+{
+    using executor = asio::any_io_executor;
+};
+
+// A context that may be run by two threads.
+struct shared : usual
+{
+    static constexpr int concurrency_hint = 2;
+};
+
+struct many_shared : many_at_a_time
+{
+    static constexpr int concurrency_hint = 2;
+};
+
+// Operations in a context where n other timers are pending.
+template <class Timer, class Adapter, class Setting>
 class operations
 {
 public:
-    explicit operations(std::size_t n) : others_(n) {}
+    explicit operations(std::size_t n) : others_(n, Setting::concurrency_hint) {}
 
     void some()
     {
-        const auto executor = others_.context().get_executor();
-        for (std::size_t done = 0; done != polled_every; done += AtATime) {
-            for (std::size_t i = 0; i != AtATime; ++i)
-                async_finish(executor, Adapter()(counting_handler{&completed_}));
+        for (std::size_t done = 0; done != polled_every; done += Setting::at_a_time) {
+            asio::post(others_.context(), [this] { start(); });
             others_.context().poll();
         }
         started_ += polled_every;
@@ -97,17 +140,25 @@ public:
     }
 
 private:
+    void start()
+    {
+        for (std::size_t i = 0; i != Setting::at_a_time; ++i)
+            async_finish(executor_, Adapter()(counting_handler{&completed_}));
+    }
+
     population<Timer> others_;
+    typename Setting::executor executor_ = others_.context().get_executor();
     std::uint64_t started_ = 0;
     std::uint64_t completed_ = 0;
 };
 
-template <class Timeout, std::size_t AtATime>
+template <class Setting>
 void compare(session& session, const std::string& workload)
 {
     const std::size_t n = 1'000;
-    operations<asio_timer, without_deadline, AtATime> plain(n);
-    operations<wheel_timer, wheel_deadline<Timeout>, AtATime> wheel(n);
+    using timeout = typename Setting::timeout;
+    operations<asio_timer, without_deadline, Setting> plain(n);
+    operations<wheel_timer, wheel_deadline<timeout>, Setting> wheel(n);
     const auto sample = [&](auto& some) {
         return [&] { return session.time(polled_every, [&] { some.some(); }); };
     };
@@ -116,7 +167,7 @@ void compare(session& session, const std::string& workload)
         {"wheel", sample(wheel)},
     };
 #if __has_include(<boost/asio/cancel_after.hpp>)
-    operations<asio_timer, asio_deadline<Timeout>, AtATime> asio(n);
+    operations<asio_timer, asio_deadline<timeout>, Setting> asio(n);
     subjects.push_back({"asio", sample(asio)});
 #endif
     session.compare(workload, n, subjects);
@@ -124,12 +175,15 @@ void compare(session& session, const std::string& workload)
 
 void cancel_after(session& session)
 {
-    compare<before_all_others, 1>(session, "cancel_after");
+    compare<usual>(session, "cancel_after");
     if (session.quick)
         return;
-    compare<before_all_others, polled_every>(session, "cancel_after_64_at_a_time");
-    compare<after_all_others, 1>(session, "cancel_after_late");
-    compare<after_all_others, polled_every>(session, "cancel_after_late_64_at_a_time");
+    compare<many_at_a_time>(session, "cancel_after_64_at_a_time");
+    compare<late>(session, "cancel_after_late");
+    compare<many_late>(session, "cancel_after_late_64_at_a_time");
+    compare<erased>(session, "cancel_after_any_64_at_a_time");
+    compare<shared>(session, "cancel_after_shared");
+    compare<many_shared>(session, "cancel_after_shared_64_at_a_time");
 }
 
 const benchmark known("cancel_after", cancel_after);

@@ -62,7 +62,7 @@ template <class Timer>
 class population
 {
 public:
-    explicit population(std::size_t n)
+    explicit population(std::size_t n, int concurrency_hint = 1) : context_(concurrency_hint)
     {
         timers_.reserve(n);
         for (std::size_t i = 0; i != n; ++i)
@@ -101,7 +101,7 @@ public:
     Timer& random_timer() { return timers_[random_.below(timers_.size())]; }
 
 private:
-    asio::io_context context_{1};
+    asio::io_context context_;
     random_numbers random_{42};
     std::uint64_t completed_ = 0;
     std::uint64_t started_ = 0;

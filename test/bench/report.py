@@ -43,6 +43,9 @@ TITLES = {
     "cancel_after_late": "one at a time, deadline after all others",
     "cancel_after_64_at_a_time": "64 at a time, deadline before all others",
     "cancel_after_late_64_at_a_time": "64 at a time, deadline after all others",
+    "cancel_after_any_64_at_a_time": "64 at a time, `any_io_executor`",
+    "cancel_after_shared": "one at a time, context for two threads",
+    "cancel_after_shared_64_at_a_time": "64 at a time, context for two threads",
     "mass_expiry": "all due within 1 ms",
     "stream": "spread over 1 s",
     "hold_exponential": "re-armed as they expire, exponential delays",
@@ -414,10 +417,14 @@ def write_chapter(root, made_with, results, load, commit_measured):
         comparison(results, "touch"),
         "=== Deadlines of operations\n",
         "An operation that posts its handler, with and without a deadline, while 1000 timers are "
-        "pending; one at a time, or 64.\n",
+        "pending; one at a time, or 64, started by a handler. The context has a concurrency hint of 1, "
+        "as with Asio's own adapter it needs a strand otherwise; or of 2, where ours keeps signals and "
+        "handlers apart, and Asio's would only be safe with a strand. The executor is that of "
+        "`io_context`, or `any_io_executor`. The ratio is of the whole, the operation included.\n",
         comparison(
             results, "cancel_after", "cancel_after_late", "cancel_after_64_at_a_time",
-            "cancel_after_late_64_at_a_time"
+            "cancel_after_late_64_at_a_time", "cancel_after_any_64_at_a_time", "cancel_after_shared",
+            "cancel_after_shared_64_at_a_time"
         ),
         "=== Jobs\n",
         "A `wheel` with a thread pool of one thread, beside what one would write without it: a map from "

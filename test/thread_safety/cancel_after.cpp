@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Distributed under the Boost Software License, Version 1.0. (See accompanying file LICENSE.)
 
-// Operations with tiny deadlines on a context that several threads run, without a strand anywhere:
-// waits, composed operations, reads and writes, from the threads of the context and from others, with
-// signals of a parent at the same time where the rules of Asio allow one. Each must end exactly once
+// Operations with tiny deadlines on a context that several threads run, without a strand: waits,
+// composed operations, reads and writes, from the threads of the context and from others, with
+// signals of a parent at the same time where the rules of Asio allow one. The same in strands, where
+// no gate keeps signals and handlers apart. Each must end exactly once
 // and in a way that is possible. Then the gate behind it all by itself. Says what went wrong and
 // returns 1, else 0; meant to be run with a thread sanitizer as well.
 
@@ -15,6 +16,7 @@
 
 #include <test_common/random_source.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
@@ -166,15 +168,15 @@ struct three_waits
     int left = 3;
 };
 
-template <class CompletionToken>
+template <class Executor, class CompletionToken>
 auto async_three_waits(
-    asio::io_context& context,
+    const Executor& executor,
     std::chrono::microseconds step,
     CompletionToken&& token
 )
 {
     return asio::async_compose<CompletionToken, void(error_code)>(
-        three_waits{std::make_shared<steady_timer>(context), step}, token, context
+        three_waits{std::make_shared<steady_timer>(executor), step}, token, executor
     );
 }
 
@@ -195,10 +197,12 @@ void check_futures()
                 steady_timer timer(all.context, time);
                 auto wait = timer.async_wait(timewheel::timeout_after(deadline, as_value()));
                 auto steps = async_three_waits(
-                    all.context, time / 3, timewheel::timeout_after(deadline, as_value())
+                    all.context.get_executor(),
+                    time / 3,
+                    timewheel::timeout_after(deadline, as_value())
                 );
                 auto nested = async_three_waits(
-                    all.context,
+                    all.context.get_executor(),
                     time / 3,
                     timewheel::cancel_after(
                         any_time(random), timewheel::timeout_after(deadline, as_value())
@@ -216,12 +220,13 @@ void check_futures()
     ends.close("futures");
 }
 
-// Handlers without a strand start the next operation, on whichever thread they are.
+// Handlers start the next operation, on whichever thread they are.
+template <class Executor>
 class chain
 {
 public:
-    chain(asio::io_context& context, account& ends, const time_limit& limit, std::uint64_t seed)
-        : context_(context)
+    chain(Executor executor, account& ends, const time_limit& limit, std::uint64_t seed)
+        : executor_(std::move(executor))
         , ends_(ends)
         , limit_(limit)
         , random_(seed)
@@ -239,11 +244,11 @@ public:
         };
         if (random_.one_in(2))
             async_three_waits(
-                context_, any_time(random_) / 3, timewheel::timeout_after(deadline, handler)
+                executor_, any_time(random_) / 3, timewheel::timeout_after(deadline, handler)
             );
         else
             async_three_waits(
-                context_,
+                executor_,
                 any_time(random_) / 3,
                 timewheel::cancel_after(
                     any_time(random_),
@@ -254,24 +259,47 @@ public:
     }
 
 private:
-    asio::io_context& context_;
+    const Executor executor_;
     account& ends_;
     const time_limit& limit_;
     random_source random_;
 };
 
-void check_handlers()
+// `executor_of_chain(context, seed)` says where a chain runs.
+template <class ExecutorOfChain>
+void check_handlers(const char* what, ExecutorOfChain executor_of_chain)
 {
     crew all(crew_size);
     account ends;
     const time_limit limit(800ms);
-    std::vector<std::unique_ptr<chain>> chains;
+    using executor_type = decltype(executor_of_chain(all.context, 0));
+    std::vector<std::unique_ptr<chain<executor_type>>> chains;
     for (std::uint64_t seed = 1; seed <= 16; ++seed) {
-        chains.push_back(std::make_unique<chain>(all.context, ends, limit, seed));
-        asio::post(all.context, [&each = *chains.back()] { each.next(); });
+        const auto executor = executor_of_chain(all.context, seed);
+        chains.push_back(std::make_unique<chain<executor_type>>(executor, ends, limit, seed));
+        asio::post(executor, [&each = *chains.back()] { each.next(); });
     }
     all.join();
-    ends.close("handlers");
+    ends.close(what);
+}
+
+void check_handlers_anywhere()
+{
+    check_handlers("handlers", [](asio::io_context& context, std::uint64_t) {
+        return context.get_executor();
+    });
+}
+
+void check_handlers_in_strands()
+{
+    check_handlers("handlers in strands", [](asio::io_context& context, std::uint64_t) {
+        return asio::make_strand(context);
+    });
+    check_handlers("handlers in erased strands", [](asio::io_context& context, std::uint64_t seed) {
+        // Some are strands of what hides its type itself.
+        return seed % 2 == 0 ? asio::any_io_executor(asio::make_strand(context))
+                             : asio::make_strand(asio::any_io_executor(context.get_executor()));
+    });
 }
 
 // Whole blocks through a pipe, one end of which is now and then slow.
@@ -386,7 +414,7 @@ private:
             return;
         ++ends_.started;
         async_three_waits(
-            context_,
+            context_.get_executor(),
             any_time(random_) / 3,
             timewheel::timeout_after(
                 any_time(random_),
@@ -458,7 +486,7 @@ void check_shutdown()
         for (int n = 0; n != 100; ++n) {
             ++started;
             async_three_waits(
-                all->context,
+                all->context.get_executor(),
                 any_time(random),
                 timewheel::timeout_after(any_time(random), ending(ended))
             );
@@ -567,7 +595,8 @@ int main()
 {
     std::signal(SIGPIPE, SIG_IGN); // a pipe is closed while it is written to
     check_futures();
-    check_handlers();
+    check_handlers_anywhere();
+    check_handlers_in_strands();
     check_pipes();
     check_parents();
     check_shutdown();
