@@ -65,18 +65,24 @@ public:
         set_armed(true);
     }
 
+    // Takes the only wait, if there is one, no other, and no signal that may want to know.
+    operation* take_only() noexcept
+    {
+        list_link* const only = has_signal || !is_armed() ? nullptr : waits.take_only();
+        if (only)
+            set_armed(false);
+        return static_cast<operation*>(only);
+    }
+
     // Ends the oldest wait, if there is one.
     bool end_one(operation::state outcome, operation_queue& ready) noexcept
     {
-        if (!is_armed())
-            return false;
-        list_link* const only = has_signal ? nullptr : waits.take_only();
-        if (only) {
-            set_armed(false);
-            ready.push(static_cast<operation&>(*only), outcome);
-        } else {
+        if (operation* const only = take_only())
+            ready.push(*only, outcome);
+        else if (is_armed())
             end(static_cast<operation&>(*waits.front()), outcome, ready);
-        }
+        else
+            return false;
         return true;
     }
 

@@ -52,6 +52,11 @@ std::size_t wheel_driver<Clock, WaitTraits>::cancel(timer_node& timer)
     if (!timer.is_armed())
         return 0;
     lock_type lock(mutex_);
+    if (operation* const only = timer.take_only()) {
+        count_cancelled(1);
+        finish_with(lock, {only, operation::state::cancelled});
+        return 1;
+    }
     const std::size_t n = timer.end_all(operation::state::cancelled, ready_);
     count_cancelled(n);
     finish(lock);

@@ -132,10 +132,34 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
 }
 
 // The same if nothing has become ready in it. Mostly there is nothing to do then.
+// Whether nothing is to be told to anybody.
+template <class Clock, class WaitTraits>
+bool wheel_driver<Clock, WaitTraits>::is_settled() const
+{
+    return has_work_ && !alarm_.is_untold() && !overdue_.load(std::memory_order_relaxed);
+}
+
+// One operation has become ready, which in most cases is all that is to be done.
+template <class Clock, class WaitTraits>
+void wheel_driver<Clock, WaitTraits>::finish_with(lock_type& lock, const ended_operation& ended)
+{
+    const bool is_all = pending_ != 0 && is_settled() && !check_is_due_ && !shut_down_ &&
+                        ready_.empty() && runners_.queued() == 0;
+    if (runner* const which = is_all ? runners_.idle_runner() : nullptr) {
+        prefetch_line(ended.op);
+        runners_.assign(*which, ended);
+        lock.unlock();
+        source_->post_turn(*which);
+    } else {
+        ready_.push(*ended.op, ended.outcome);
+        finish(lock);
+    }
+}
+
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::finish_start(lock_type& lock)
 {
-    if (has_work_ && !alarm_.is_untold() && !overdue_.load(std::memory_order_relaxed))
+    if (is_settled())
         lock.unlock();
     else
         finish(lock);
