@@ -254,7 +254,13 @@ private:
     template <class Handler>
     void start_wait(Handler handler)
     {
-        object_.start_wait(handler, object_.node().filing_tick());
+        object_.start_wait(handler, filing_tick());
+    }
+
+    // Where the timer is to be in the wheel.
+    detail::tick_type filing_tick() const
+    {
+        return object_.node().filing_tick(object_.driver().math());
     }
 
     detail::wheel_object<Clock, WaitTraits, Executor, detail::idle_node<Clock>> object_;

@@ -44,6 +44,8 @@ using on_io_context =
 static_assert(sizeof(on_io_context<basic_waitable_timer>) <= cache_line + 3 * sizeof(void*));
 static_assert(sizeof(on_io_context<basic_idle_timer>) <= 2 * cache_line);
 static_assert(sizeof(steady_timer) <= 2 * cache_line);
+// With many timers, what a touch costs is to get at the memory.
+static_assert(sizeof(detail::idle_node<clock_type>) <= cache_line + sizeof(void*));
 
 // Bytes in use on the heap; always 0 where nobody tells, as with the sanitizers.
 std::size_t heap_bytes()

@@ -22,11 +22,11 @@ protected:
     ~deadline_operation() = default;
 
 private:
-    static tick_type expire(driver_node& node, tick_type now, operation_queue& ready)
+    static tick_type expire(driver_node& node, const due_moment& due)
     {
         node.set_armed(false);
-        ready.push(static_cast<deadline_operation&>(node), state::expired);
-        return now;
+        due.ready.push(static_cast<deadline_operation&>(node), state::expired);
+        return due.now;
     }
 };
 

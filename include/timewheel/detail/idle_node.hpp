@@ -15,11 +15,13 @@ namespace timewheel::detail {
 /*  A timer whose deadline is the last touch plus a span. A touch only stores its time; when the node
     comes up in the wheel, it looks at the last touch and goes back if that was not long enough ago.
 
-    Every access to the three atomics is relaxed. They publish nothing but themselves, and no two of
-    them need to be seen together: each is looked at once more, under the driver's mutex, by
-    come_up(). What a touch needs is that it counts if it happened before the node comes up - in the
-    same thread, or ordered by any lock or post in between - and for that the coherence of a single
-    atomic object is enough. A touch without such an order is a race that may go either way.
+    Every access to the two atomics is relaxed. They publish nothing but themselves, and need not be
+    seen together: each is looked at once more, under the driver's mutex, by come_up(). What a touch
+    needs is that it counts if it happened before the node comes up - in the same thread, or ordered by
+    any lock or post in between - and for that the coherence of a single atomic object is enough. A
+    touch without such an order is a race that may go either way.
+
+    Small on purpose: with a million timers, what a touch costs is to get at the memory.
 */
 template <class Clock>
 class idle_node : public timer_node
@@ -35,13 +37,11 @@ public:
 
     idle_node() noexcept : timer_node(&come_up) {}
 
-    // Before anything else. The math must outlive the node.
-    void init(const tick_math<Clock>& math, duration span, time_point now) noexcept
+    // Before anything else.
+    void init(duration span, time_point now) noexcept
     {
-        math_ = &math;
         set_span(span);
         set_last_touch(now);
-        filed_for_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     }
 
     duration span() const noexcept { return duration(span_.load(std::memory_order_relaxed)); }
@@ -58,31 +58,18 @@ public:
         last_touch_.store(when.time_since_epoch().count(), std::memory_order_relaxed);
     }
 
-    // Whether the node may be filed for a later touch than `when`, and has to be moved for it. A
-    // touch that overlaps with another one or with the start of a wait can miss that: then the wait
-    // ends when the later touch would have it end.
-    bool is_filed_after(time_point when) const noexcept
-    {
-        return when.time_since_epoch().count() < filed_for_.load(std::memory_order_relaxed);
-    }
-
     time_point expiry() const noexcept { return expiry_after(last_touch()); }
 
-    // The tick to file the node at, which the caller does.
-    tick_type filing_tick() noexcept
+    // The tick to file the node at, by the math of its driver.
+    tick_type filing_tick(const tick_math<Clock>& math) const noexcept
     {
-        const time_point touch = last_touch();
-        filed_for_.store(touch.time_since_epoch().count(), std::memory_order_relaxed);
-        return math_->ceil(expiry_after(touch));
+        return math.ceil(expiry());
     }
 
     void take_state(idle_node& other) noexcept
     {
         timer_node::take_state(other);
-        init(*other.math_, other.span(), other.last_touch());
-        filed_for_.store(
-            other.filed_for_.load(std::memory_order_relaxed), std::memory_order_relaxed
-        );
+        init(other.span(), other.last_touch());
     }
 
 private:
@@ -92,22 +79,21 @@ private:
         return span == (duration::max)() ? (time_point::max)() : saturated_add<Clock>(touch, span);
     }
 
-    static tick_type come_up(driver_node& base, tick_type now, operation_queue& ready)
+    static tick_type come_up(driver_node& base, const due_moment& due)
     {
         auto& node = static_cast<idle_node&>(base);
         if (!node.is_armed())
-            return now;
-        const tick_type due = node.filing_tick();
-        if (due > now)
-            return due;
-        node.end_all(operation::state::expired, ready);
-        return now;
+            return due.now;
+        const auto& math = static_cast<const clock_due_moment<Clock>&>(due).math;
+        const tick_type tick = node.filing_tick(math);
+        if (tick > due.now)
+            return tick;
+        node.end_all(operation::state::expired, due.ready);
+        return due.now;
     }
 
     count last_touch_{};
     count span_{};
-    count filed_for_{}; // the touch by which the node was filed last
-    const tick_math<Clock>* math_ = nullptr;
 };
 
 }

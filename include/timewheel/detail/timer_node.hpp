@@ -7,6 +7,7 @@
 
 #include <timewheel/detail/hierarchical_wheel.hpp>
 #include <timewheel/detail/operation.hpp>
+#include <timewheel/detail/tick_math.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -16,17 +17,30 @@
 namespace timewheel::detail {
 
 // What a driver files in its wheel, for every kind of timer. All is guarded by the driver's mutex.
+// What a driver tells the nodes that are due. A driver for Clock tells them a clock_due_moment<Clock>.
+struct due_moment
+{
+    tick_type now; // hierarchical_wheel::never at the very end
+    operation_queue& ready;
+};
+
+template <class Clock>
+struct clock_due_moment : due_moment
+{
+    const tick_math<Clock>& math;
+};
+
 class driver_node : public wheel_node
 {
 public:
-    // Called with the driver's mutex locked when the node is due at `now`, unlinked; must not call
-    // anything of a user's. Moves operations that are over to `ready`, or returns the later tick at
-    // which the node is to be filed again. `now` is hierarchical_wheel::never at the very end.
-    using due_function = tick_type (*)(driver_node& node, tick_type now, operation_queue& ready);
+    // Called with the driver's mutex locked when the node is due, unlinked; must not call anything of
+    // a user's. Moves operations that are over to `ready` and returns `now`, or the later tick at
+    // which the node is to be filed again.
+    using due_function = tick_type (*)(driver_node& node, const due_moment& due);
 
     explicit driver_node(due_function due) noexcept : due_(due) {}
 
-    tick_type on_due(tick_type now, operation_queue& ready) { return due_(*this, now, ready); }
+    tick_type on_due(const due_moment& due) { return due_(*this, due); }
 
     // Whether anything waits for the node. It stays filed for a while when nothing does, since that
     // is cheaper than to unlink it. A hint when read without the mutex, by the owner: false is true.
@@ -124,10 +138,10 @@ private:
         return static_cast<timer_node&>(reinterpret_cast<wait_list&>(anchor));
     }
 
-    static tick_type expire(driver_node& node, tick_type now, operation_queue& ready)
+    static tick_type expire(driver_node& node, const due_moment& due)
     {
-        static_cast<timer_node&>(node).end_all(operation::state::expired, ready);
-        return now;
+        static_cast<timer_node&>(node).end_all(operation::state::expired, due.ready);
+        return due.now;
     }
 };
 

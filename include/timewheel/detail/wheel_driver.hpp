@@ -170,7 +170,6 @@ private:
     void finish(lock_type& lock);
     void finish_start(lock_type& lock);
     void finish_with(lock_type& lock, const ended_operation& ended);
-    bool is_settled() const;
     void track_work();
     void take_turn(lock_type& lock);
     std::size_t turns_wanted() const;

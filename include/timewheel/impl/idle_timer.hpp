@@ -35,9 +35,7 @@ basic_idle_timer<Clock, WaitTraits, Executor>::basic_idle_timer(
 )
     : object_(executor)
 {
-    object_.node().init(
-        object_.driver().math(), detail::checked_idle_timeout(timeout), Clock::now()
-    );
+    object_.node().init(detail::checked_idle_timeout(timeout), Clock::now());
 }
 
 template <class Clock, class WaitTraits, class Executor>
@@ -61,9 +59,12 @@ template <class Clock, class WaitTraits, class Executor>
 void basic_idle_timer<Clock, WaitTraits, Executor>::touch(const time_point& when)
 {
     auto& node = object_.node();
+    // A touch that overlaps with another one or with the start of a wait can miss that it is back in
+    // time: then the wait ends when the later touch would have it end.
+    const time_point before = node.last_touch();
     node.set_last_touch(when);
-    if (node.is_filed_after(when))
-        object_.driver().rearm(node, node.filing_tick());
+    if (when < before && node.is_armed())
+        object_.driver().rearm(node, filing_tick());
 }
 
 template <class Clock, class WaitTraits, class Executor>
@@ -72,7 +73,7 @@ void basic_idle_timer<Clock, WaitTraits, Executor>::timeout(const duration& time
     auto& node = object_.node();
     node.set_span(detail::checked_idle_timeout(timeout));
     if (node.is_armed())
-        object_.driver().rearm(node, node.filing_tick());
+        object_.driver().rearm(node, filing_tick());
 }
 
 }

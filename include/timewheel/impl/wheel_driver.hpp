@@ -214,9 +214,8 @@ void wheel_driver<Clock, WaitTraits>::shutdown() noexcept
     lock.lock();
     runners_.take_back(ready_);
     while (!wheel_.empty() || !ready_.empty()) {
-        wheel_.take_all([this](wheel_node& node) {
-            static_cast<driver_node&>(node).on_due(hierarchical_wheel::never, ready_);
-        });
+        const clock_due_moment<Clock> the_end{{hierarchical_wheel::never, ready_}, math_};
+        wheel_.take_all([&](wheel_node& node) { static_cast<driver_node&>(node).on_due(the_end); });
         pending_ = 0;
         while (operation* const op = ready_.try_pop().told()) {
             lock.unlock();

@@ -88,8 +88,9 @@ void wheel_driver<Clock, WaitTraits>::expire()
     }
     const std::size_t ready_before = ready_.size();
     const bool all = wheel_.expire(tick, batch_size, [this](wheel_node& node) {
-        const tick_type again = static_cast<driver_node&>(node).on_due(wheel_.now(), ready_);
-        if (again > wheel_.now())
+        const clock_due_moment<Clock> due{{wheel_.now(), ready_}, math_};
+        const tick_type again = static_cast<driver_node&>(node).on_due(due);
+        if (again > due.now)
             wheel_.insert(node, again);
     });
     const std::size_t n = ready_.size() - ready_before;
@@ -132,19 +133,12 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
 }
 
 // The same if nothing has become ready in it. Mostly there is nothing to do then.
-// Whether nothing is to be told to anybody.
-template <class Clock, class WaitTraits>
-bool wheel_driver<Clock, WaitTraits>::is_settled() const
-{
-    return has_work_ && !alarm_.is_untold() && !overdue_.load(std::memory_order_relaxed);
-}
-
-// One operation has become ready, which in most cases is all that is to be done.
+// One operation has become ready. If something else still waits, alarm and work stay as they are, and
+// if no turn is queued to look what there is to do, this is all.
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::finish_with(lock_type& lock, const ended_operation& ended)
 {
-    const bool is_all = pending_ != 0 && is_settled() && !check_is_due_ && !shut_down_ &&
-                        ready_.empty() && runners_.queued() == 0;
+    const bool is_all = pending_ != 0 && runners_.queued() == 0 && ready_.empty() && !shut_down_;
     if (runner* const which = is_all ? runners_.idle_runner() : nullptr) {
         prefetch_line(ended.op);
         runners_.assign(*which, ended);
@@ -159,7 +153,7 @@ void wheel_driver<Clock, WaitTraits>::finish_with(lock_type& lock, const ended_o
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::finish_start(lock_type& lock)
 {
-    if (is_settled())
+    if (has_work_ && !alarm_.is_untold() && !overdue_.load(std::memory_order_relaxed))
         lock.unlock();
     else
         finish(lock);
