@@ -8,6 +8,9 @@
 
 #include <timewheel/idle_timer.hpp>
 
+#include <array>
+#include <atomic>
+
 namespace timewheel::bench {
 
 namespace {
@@ -80,12 +83,38 @@ private:
     std::vector<idle_timer> timers_;
 };
 
+// What a touch can't do without: to read the clock, and to store the time in an object of that size.
+class bare_records
+{
+public:
+    explicit bare_records(std::size_t n) : records_(n) {}
+
+    void activities()
+    {
+        for (std::size_t i = 0; i != polled_every; ++i)
+            records_[random_.below(records_.size())].last_touch.store(
+                steady_clock::now(), std::memory_order_relaxed
+            );
+    }
+
+private:
+    struct record
+    {
+        std::atomic<steady_clock::time_point> last_touch{};
+        std::array<char, sizeof(idle_timer) - sizeof(last_touch)> rest{};
+    };
+
+    random_numbers random_{42};
+    std::vector<record> records_;
+};
+
 void touch(session& session)
 {
     for (const std::size_t n : session.sizes({1'000, 100'000, 1'000'000})) {
         rearmed_timers<asio_timer> asio(n);
         rearmed_timers<wheel_timer> wheel(n);
         touched_timers touched(n);
+        bare_records bare(n);
         const auto sample = [&](auto batch) {
             return [&session, batch] { return session.time(polled_every, batch); };
         };
@@ -97,6 +126,7 @@ void touch(session& session)
              {"wheel re-arm", sample([&] { wheel.activities(); })},
              {"wheel", sample([&] { touched.activities(); })},
              {"wheel, time known", sample([&] { touched.activities_of_a_turn(); })},
+             {"bare store", sample([&] { bare.activities(); })},
              {"clock alone", sample([&] {
                   for (std::size_t i = 0; i != polled_every; ++i)
                       sum += steady_clock::now().time_since_epoch().count();
