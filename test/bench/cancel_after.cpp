@@ -49,27 +49,21 @@ auto async_finish(const Executor& executor, CompletionToken&& token)
 
 struct without_deadline
 {
-    counting_handler operator()(counting_handler handler) const { return handler; }
+    auto operator()(auto handler) const { return handler; }
 };
 
 #if __has_include(<boost/asio/cancel_after.hpp>)
 template <class Timeout>
 struct asio_deadline
 {
-    auto operator()(counting_handler handler) const
-    {
-        return asio::cancel_after(Timeout::value, handler);
-    }
+    auto operator()(auto handler) const { return asio::cancel_after(Timeout::value, handler); }
 };
 #endif
 
 template <class Timeout>
 struct wheel_deadline
 {
-    auto operator()(counting_handler handler) const
-    {
-        return timewheel::cancel_after(Timeout::value, handler);
-    }
+    auto operator()(auto handler) const { return timewheel::cancel_after(Timeout::value, handler); }
 };
 
 struct before_all_others
@@ -82,7 +76,7 @@ struct after_all_others
     static constexpr auto value = 2h;
 };
 
-// What the operations are made with, and how many are under way at a time.
+// What the operations are made with, and how many of them are under way at a time.
 struct usual
 {
     using executor = io_executor;
@@ -129,25 +123,41 @@ class operations
 public:
     explicit operations(std::size_t n) : others_(n, Setting::concurrency_hint) {}
 
+    // Each operation is followed by another one, as on a connection.
     void some()
     {
-        for (std::size_t done = 0; done != polled_every; done += Setting::at_a_time) {
-            asio::post(others_.context(), [this] { start(); });
-            others_.context().poll();
-        }
-        started_ += polled_every;
+        left_ = polled_every;
+        asio::post(others_.context(), [this] {
+            for (std::size_t i = 0; i != Setting::at_a_time; ++i)
+                next();
+        });
+        others_.context().poll();
         require(completed_ == started_, "a completion was lost or came twice");
     }
 
 private:
-    void start()
+    struct continuation
     {
-        for (std::size_t i = 0; i != Setting::at_a_time; ++i)
-            async_finish(executor_, Adapter()(counting_handler{&completed_}));
+        operations* all;
+
+        void operator()(const error_code&) const
+        {
+            ++all->completed_;
+            if (all->left_ != 0)
+                all->next();
+        }
+    };
+
+    void next()
+    {
+        --left_;
+        ++started_;
+        async_finish(executor_, Adapter()(continuation{this}));
     }
 
     population<Timer> others_;
     typename Setting::executor executor_ = others_.context().get_executor();
+    std::size_t left_ = 0;
     std::uint64_t started_ = 0;
     std::uint64_t completed_ = 0;
 };

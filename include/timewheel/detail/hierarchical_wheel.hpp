@@ -9,7 +9,6 @@
 
 #include <boost/assert.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -324,7 +323,8 @@ private:
                 return true;
             }
         }
-        now_ = (std::max)(now_, now);
+        if (now > now_)
+            now_ = now;
         return false;
     }
 

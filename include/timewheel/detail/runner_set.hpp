@@ -8,7 +8,6 @@
 #include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/slot_memory.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -91,7 +90,7 @@ public:
     static constexpr std::size_t most = 4096;
 
     // How many runners to add: as many as there are, so that their number follows a growing need.
-    std::size_t growth() const noexcept { return (std::max)(std::size_t{64}, size_); }
+    std::size_t growth() const noexcept { return size_ == 0 ? 64 : size_; }
 
     runner_set() { chunks_.reserve(8); } // as often as the number doubles up to the most
 

@@ -8,7 +8,6 @@
 #include <timewheel/detail/hierarchical_wheel.hpp>
 
 #include <chrono>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -165,15 +164,18 @@ private:
         const rep count = t.time_since_epoch().count();
         if constexpr (std::floating_point<rep>) {
             constexpr rep limit = static_cast<rep>(std::int64_t{1} << 62);
-            const rep n = std::floor(count / tick_.count());
-            if (!(n > -limit)) // also for a NaN
+            const rep exact = count / tick_.count();
+            if (!(exact > -limit)) // also for a NaN
                 return -(std::int64_t{1} << 62);
-            if (n >= limit)
+            if (exact >= limit)
                 return std::int64_t{1} << 62;
+            const wide whole = static_cast<wide>(exact); // rounded to zero
+            const wide n = static_cast<rep>(whole) > exact ? whole - 1 : whole;
             // The quotient is rounded: what begin() computes decides.
-            if (n * tick_.count() > count)
-                return static_cast<wide>(n - 1);
-            return static_cast<wide>((n + 1) * tick_.count() <= count ? n + 1 : n);
+            const auto begins = [&](wide tick) { return static_cast<rep>(tick) * tick_.count(); };
+            if (begins(n) > count)
+                return n - 1;
+            return begins(n + 1) <= count ? n + 1 : n;
         } else {
             const wide n = static_cast<wide>(count) / static_cast<wide>(tick_.count());
             const wide rest = static_cast<wide>(count) % static_cast<wide>(tick_.count());

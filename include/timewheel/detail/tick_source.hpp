@@ -17,7 +17,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <concepts>
@@ -38,16 +37,20 @@ struct restless_traits
 
     static duration to_wait_duration(const duration& left)
     {
-        return (std::min)(WaitTraits::to_wait_duration(left), a_second());
+        return at_most_a_second(WaitTraits::to_wait_duration(left));
     }
 
     static duration to_wait_duration(const time_point& deadline)
     {
-        return (std::min)(WaitTraits::to_wait_duration(deadline), a_second());
+        return at_most_a_second(WaitTraits::to_wait_duration(deadline));
     }
 
 private:
-    static duration a_second() { return tick_math<Clock>(std::chrono::seconds(1)).tick(); }
+    static duration at_most_a_second(duration time)
+    {
+        const duration second = tick_math<Clock>(std::chrono::seconds(1)).tick();
+        return time < second ? time : second;
+    }
 };
 
 template <class Clock, class WaitTraits>
