@@ -118,15 +118,15 @@ private:
     {
         using clock_type = typename Deadline::clock_type;
         using traits_type = typename Deadline::traits_type;
-        const auto io_executor = this->io_executor(handler);
-        auto& driver = use_driver<clock_type, traits_type>(wheel_executor(io_executor));
-        const auto& executor = asio::get_associated_executor(handler, io_executor);
-        using executor_type = std::remove_cvref_t<decltype(executor)>;
+        const auto by_default = io_executor(handler);
+        auto& driver = use_driver<clock_type, traits_type>(wheel_executor(by_default));
+        const auto& executor = asio::get_associated_executor(handler, by_default);
+        using handler_executor = std::remove_cvref_t<decltype(executor)>;
         using driver_type = std::remove_reference_t<decltype(driver)>;
 
         const bool runs_in_turns = driver.runs_on(executor);
         const auto start_with = [&]<class Gate>(std::type_identity<Gate>) {
-            timed_operation<Handler, executor_type, driver_type, Gate>::start(
+            timed_operation<Handler, handler_executor, driver_type, Gate>::start(
                 std::move(this->initiation_),
                 handler,
                 executor,
@@ -137,7 +137,7 @@ private:
                 std::forward<Arguments>(arguments)...
             );
         };
-        if constexpr (maybe_serial_executor<executor_type>) {
+        if constexpr (maybe_serial_executor<handler_executor>) {
             if (driver.is_alone_on(executor, runs_in_turns))
                 return start_with(std::type_identity<serial_gate>());
         }
