@@ -47,12 +47,6 @@ namespace timewheel {
     use like any other: what else uses it at the same time, such as a call of `close()`, belongs on
     the same strand.
 
-    An operation that is started in a strand, which is its handler's executor too, has everything kept
-    apart by the strand, so that nothing is paid for it here: no atomic operation, and no executor that
-    is wrapped. A signal that its own handlers emit is then emitted there and then. The same holds for
-    what is started in an `io_context` that was made with a concurrency hint of 1 (which Boost tells
-    from 1.88 on): such a context is taken to be run by one thread at a time.
-
     **Memory.** One block, from a cache of the thread. The handler's allocator is left to the operation
     itself, because the deadline may be on its way when the handler is called.
     @{

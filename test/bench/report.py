@@ -419,10 +419,10 @@ def write_chapter(root, made_with, results, load, commit_measured):
         comparison(results, "touch"),
         "=== Deadlines of operations\n",
         "An operation that posts its handler, with and without a deadline, while 1000 timers are "
-        "pending; one at a time, or 64, started by a handler. The context has a concurrency hint of 1, "
-        "as with Asio's own adapter it needs a strand otherwise; or of 2, where ours keeps signals and "
-        "handlers apart, and Asio's would only be safe with a strand. The executor is that of "
-        "`io_context`, or `any_io_executor`. The ratio is of the whole, the operation included.\n",
+        "pending; one at a time, or 64, started by a handler. The context has a concurrency hint of 1 or "
+        "2, and the executor is that of `io_context`, or `any_io_executor`. Asio's own adapter needs "
+        "a strand where several threads run the context. The ratio is of the whole, the operation "
+        "included.\n",
         comparison(
             results, "cancel_after", "cancel_after_late", "cancel_after_64_at_a_time",
             "cancel_after_late_64_at_a_time", "cancel_after_any_64_at_a_time", "cancel_after_shared",

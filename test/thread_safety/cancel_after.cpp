@@ -4,8 +4,8 @@
 
 // Operations with tiny deadlines on a context that several threads run, without a strand: waits,
 // composed operations, reads and writes, from the threads of the context and from others, with
-// signals of a parent at the same time where the rules of Asio allow one. The same in strands, where
-// no gate keeps signals and handlers apart. Each must end exactly once
+// signals of a parent at the same time where the rules of Asio allow one. The same in strands, and with
+// handlers that are bound to another context. Each must end exactly once
 // and in a way that is possible. Then the gate behind it all by itself. Says what went wrong and
 // returns 1, else 0; meant to be run with a thread sanitizer as well.
 
@@ -29,7 +29,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/asio/writable_pipe.hpp>
 #include <boost/asio/write.hpp>
@@ -300,6 +302,40 @@ void check_handlers_in_strands()
         return seed % 2 == 0 ? asio::any_io_executor(asio::make_strand(context))
                              : asio::make_strand(asio::any_io_executor(context.get_executor()));
     });
+}
+
+// The adapter does not see the executor that its result is bound to: the signal comes in the strand of the
+// timer, and the handler is called in a pool.
+void check_outer_executors()
+{
+    crew all(crew_size);
+    asio::thread_pool pool(2);
+    account ends;
+    const time_limit limit(500ms);
+    const auto strand = asio::make_strand(all.context);
+    steady_timer pause(strand);
+    std::function<void()> start_some = [&] {
+        if (limit.is_over())
+            return;
+        for (int i = 0; i != 20; ++i) {
+            ++ends.started;
+            const auto timer = std::make_shared<asio::steady_timer>(
+                strand, std::chrono::microseconds(900 + i * 15)
+            );
+            timer->async_wait(asio::bind_executor(
+                pool,
+                timewheel::timeout_after(
+                    strand, 1ms, [timer, &ends](error_code ec) { ends.count(ec); }
+                )
+            ));
+        }
+        pause.expires_after(500us);
+        pause.async_wait([&](error_code) { start_some(); });
+    };
+    asio::post(strand, [&] { start_some(); });
+    all.join();
+    pool.join();
+    ends.close("outer executors");
 }
 
 // Whole blocks through a pipe, one end of which is now and then slow.
@@ -597,6 +633,7 @@ int main()
     check_futures();
     check_handlers_anywhere();
     check_handlers_in_strands();
+    check_outer_executors();
     check_pipes();
     check_parents();
     check_shutdown();

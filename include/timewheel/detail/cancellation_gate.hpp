@@ -6,9 +6,9 @@
 #define TIMEWHEEL_DETAIL_CANCELLATION_GATE_HPP
 
 #include <timewheel/config.hpp>
-#include <timewheel/detail/operation_signal.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -31,9 +31,6 @@ namespace timewheel::detail {
 class cancellation_gate
 {
 public:
-    // Whether intermediate handlers have to go through the gate.
-    static constexpr bool gates_handlers = true;
-
     cancellation_gate(const cancellation_gate&) = delete;
     cancellation_gate& operator=(const cancellation_gate&) = delete;
 
@@ -62,10 +59,10 @@ public:
     asio::cancellation_slot slot() noexcept { return signal_.slot(); }
 
     // What has been emitted, of the signals asked for. To be called inside.
-    std::uint64_t emitted() const noexcept { return signal_.emitted(); }
+    std::uint64_t emitted() const noexcept { return emitted_; }
 
     // Emits a signal of these types now, or has the last one that leaves do so; never after close().
-    // The caller has a reference.
+    // Bits above the 32 of the types are only remembered. The caller has a reference.
     void request(std::uint64_t types) noexcept
     {
         types_.fetch_or(types, std::memory_order_relaxed);
@@ -83,7 +80,7 @@ public:
     // what is in the slot if nobody else is inside. To be called inside.
     void close(std::uint32_t given_back) noexcept
     {
-        signal_.close();
+        closed_ = true;
         std::uint64_t own = 0; // this thread may be inside only because it emits
         for (visit* each = visit::top; each; each = each->below_) {
             if (each->gate_ != this || each->stay_ == visit::emission)
@@ -243,10 +240,17 @@ private:
     void emit(std::uint64_t types) noexcept
     {
         const visit emission(*this, visit::emission);
-        signal_.emit(types);
+        if (closed_)
+            return;
+        emitted_ |= types;
+        const auto type = static_cast<asio::cancellation_type_t>(types & 0xffff'ffff);
+        if (type != asio::cancellation_type::none)
+            signal_.emit(type);
     }
 
-    operation_signal signal_;
+    asio::cancellation_signal signal_;
+    bool closed_ = false;
+    std::uint64_t emitted_ = 0;
     std::atomic<std::uint64_t> types_{0};
     std::atomic<std::uint64_t> state_;
 };

@@ -7,15 +7,11 @@
 
 #include <timewheel/config.hpp>
 #include <timewheel/default_completion_token.hpp>
-#include <timewheel/detail/cancellation_gate.hpp>
 #include <timewheel/detail/executor_of.hpp>
-#include <timewheel/detail/serial_executor.hpp>
-#include <timewheel/detail/serial_gate.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/timed_operation.hpp>
 #include <timewheel/wheel_service.hpp>
 
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/execution_context.hpp>
 
@@ -117,31 +113,20 @@ private:
     void start(Handler handler, Arguments&&... arguments)
     {
         using clock_type = typename Deadline::clock_type;
-        using traits_type = typename Deadline::traits_type;
-        const auto by_default = io_executor(handler);
-        auto& driver = use_driver<clock_type, traits_type>(wheel_executor(by_default));
-        const auto& executor = asio::get_associated_executor(handler, by_default);
-        using handler_executor = std::remove_cvref_t<decltype(executor)>;
+        const auto executor = io_executor(handler);
+        auto& driver =
+            use_driver<clock_type, typename Deadline::traits_type>(wheel_executor(executor));
+        using io_executor_type = std::remove_const_t<decltype(executor)>;
         using driver_type = std::remove_reference_t<decltype(driver)>;
-
-        const bool runs_in_turns = driver.runs_on(executor);
-        const auto start_with = [&]<class Gate>(std::type_identity<Gate>) {
-            timed_operation<Handler, handler_executor, driver_type, Gate>::start(
-                std::move(this->initiation_),
-                handler,
-                executor,
-                runs_in_turns,
-                driver,
-                deadline_.tick(driver.math()),
-                deadline_.action,
-                std::forward<Arguments>(arguments)...
-            );
-        };
-        if constexpr (maybe_serial_executor<handler_executor>) {
-            if (driver.is_alone_on(executor, runs_in_turns))
-                return start_with(std::type_identity<serial_gate>());
-        }
-        start_with(std::type_identity<cancellation_gate>());
+        timed_operation<Handler, io_executor_type, driver_type>::start(
+            std::move(this->initiation_),
+            handler,
+            executor,
+            driver,
+            deadline_.tick(driver.math()),
+            deadline_.action,
+            std::forward<Arguments>(arguments)...
+        );
     }
 
     // Where the signal is emitted unless the handler has an executor of its own.

@@ -8,18 +8,15 @@
 #include <timewheel/config.hpp>
 #include <timewheel/detail/driven_clock.hpp>
 #include <timewheel/detail/runner_set.hpp>
-#include <timewheel/detail/serial_executor.hpp>
 #include <timewheel/detail/slot_memory.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/tracked_executor.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
 #include <array>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -96,9 +93,6 @@ public:
     // Whether the turns run on exactly this executor.
     virtual bool runs_on(const std::type_info& type, const void* executor) const noexcept = 0;
 
-    // Whether the caller runs on the executor of the turns, and nothing else does at the same time.
-    virtual bool is_alone() const noexcept = 0;
-
     // Lets go of the context. The memory of handlers that are still queued there stays.
     virtual void shutdown() noexcept = 0;
 };
@@ -110,7 +104,6 @@ public:
     executor_tick_source(const Executor& executor, tick_sink& sink)
         : sink_(sink)
         , executor_(executor)
-        , has_one_thread_(has_one_thread(executor))
         , timer_(std::in_place, executor)
     {}
 
@@ -130,14 +123,6 @@ public:
     bool runs_on(const std::type_info& type, const void* executor) const noexcept override
     {
         return type == typeid(Executor) && *static_cast<const Executor*>(executor) == executor_;
-    }
-
-    bool is_alone() const noexcept override
-    {
-        if constexpr (std::same_as<Executor, asio::io_context::executor_type>)
-            return has_one_thread_ && executor_.running_in_this_thread();
-        else
-            return false;
     }
 
     void shutdown() noexcept override
@@ -177,7 +162,6 @@ private:
 
     tick_sink& sink_;
     Executor executor_;
-    const bool has_one_thread_;
     std::optional<asio::basic_waitable_timer<Clock, WaitTraits, Executor>> timer_;
     std::optional<tracked_executor<Executor>> work_;
     std::array<alarm_memory, 2> alarm_memory_;

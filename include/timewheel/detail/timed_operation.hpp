@@ -11,7 +11,6 @@
 #include <timewheel/detail/cancellation_gate.hpp>
 #include <timewheel/detail/deadline_operation.hpp>
 #include <timewheel/detail/executor_adapter.hpp>
-#include <timewheel/detail/serial_gate.hpp>
 #include <timewheel/detail/signal_link.hpp>
 #include <timewheel/error.hpp>
 #include <timewheel/wheel_service.hpp>
@@ -76,7 +75,7 @@ public:
     {
         if (!op_)
             return;
-        const visit inside(*op_);
+        const cancellation_gate::visit inside(*op_);
         [[maybe_unused]] const handler_type handler = end();
     }
 
@@ -98,7 +97,7 @@ public:
 
     void operator()()
     {
-        const visit inside(*op_);
+        const cancellation_gate::visit inside(*op_);
         handler_type handler = end();
         std::move(handler)();
     }
@@ -106,7 +105,7 @@ public:
     template <class First, class... Rest>
     void operator()(First&& first, Rest&&... rest)
     {
-        const visit inside(*op_);
+        const cancellation_gate::visit inside(*op_);
         [[maybe_unused]] const bool timed_out = op_->has_timed_out();
         handler_type handler = end();
         if constexpr (error_argument<First>) {
@@ -117,45 +116,38 @@ public:
     }
 
 private:
-    using visit = typename Operation::gate_type::visit;
-
     handler_type end() { return std::exchange(op_, nullptr)->end(); }
 
     Operation* op_;
 };
 
 /*  An operation with a deadline: its handler, the gate for cancellation signals, and a node in the
-    wheel. The gate is a serial_gate if the operation is started on a serial executor of the driver's
-    context, which is the handler's. The deadline is taken off the wheel when the operation completes first, without a
+    wheel. The deadline is taken off the wheel when the operation completes first, without a
     completion of its own, so the result arrives in the operation's own completion.
 
     References: one each of the operation's handler, of the deadline while it is on its way, of
     whoever is inside the gate, and of each copy of the executor.
 */
-template <class Handler, class Executor, class Driver, class Gate>
-class timed_operation final : public Gate, private deadline_operation
+template <class Handler, class IoExecutor, class Driver>
+class timed_operation final : public cancellation_gate, private deadline_operation
 {
 public:
     using handler_type = Handler;
-    using gate_type = Gate;
 
     template <class Initiation, class... Arguments>
     static void start(
         Initiation&& initiation,
         Handler& handler,
-        const Executor& executor,
-        bool runs_in_turns,
+        const IoExecutor& io_executor,
         Driver& driver,
         tick_type deadline,
         deadline_action action,
         Arguments&&... arguments
     )
     {
-        timed_operation& self = memory::make(allocator_type(), [&](void* at) -> timed_operation& {
-            return *::new (at) timed_operation(handler, executor, runs_in_turns, driver, action);
-        });
+        timed_operation& self = create(handler, io_executor, driver, action);
         // No signal before the operation has begun.
-        const typename Gate::visit inside(self, typename Gate::from_the_beginning());
+        const cancellation_gate::visit inside(self, cancellation_gate::from_the_beginning());
         gated_handler<timed_operation> gated(self);
         driver.arm(self, deadline);
         self.follow_parent();
@@ -189,22 +181,30 @@ private:
     // an executor, or another thread that is about to leave the gate keep the memory for longer.
     using allocator_type = cached_allocator<std::byte>;
     using memory = allocated<timed_operation, allocator_type>;
+    using handler_executor = asio::associated_executor_t<Handler, IoExecutor>;
 
     static constexpr std::uint64_t by_deadline = std::uint64_t{1} << 32;
 
+    static timed_operation&
+    create(Handler& handler, const IoExecutor& io_executor, Driver& driver, deadline_action action)
+    {
+        return memory::make(allocator_type(), [&](void* at) -> timed_operation& {
+            return *::new (at) timed_operation(handler, io_executor, driver, action);
+        });
+    }
+
     timed_operation(
         Handler& handler,
-        const Executor& executor,
-        bool runs_in_turns,
+        const IoExecutor& io_executor,
         Driver& driver,
         deadline_action action
     )
-        : Gate(2) // of the handler, and of the deadline
+        : cancellation_gate(2) // of the handler, and of the deadline
         , deadline_operation(&finish_deadline)
-        , executor_(executor)
+        , executor_(asio::get_associated_executor(handler, io_executor))
         , driver_(driver)
         , action_(action)
-        , runs_in_turns_(runs_in_turns)
+        , runs_in_turns_(driver.runs_on(executor_))
         , handler_(std::in_place, std::move(handler))
     {}
 
@@ -258,8 +258,8 @@ private:
 
     void emit_deadline() noexcept
     {
-        this->request(by_deadline | static_cast<std::uint32_t>(action_.type));
-        this->release();
+        request(by_deadline | static_cast<std::uint32_t>(action_.type));
+        release();
     }
 
     // Owns the deadline's reference on its way to the executor.
@@ -278,7 +278,7 @@ private:
         std::unique_ptr<timed_operation, releaser> op_;
     };
 
-    const Executor executor_;
+    const handler_executor executor_;
     Driver& driver_;
     const deadline_action action_;
     const bool runs_in_turns_;
@@ -290,7 +290,6 @@ private:
 
 // The executor of the user's handler, or the operation's own, within the gate.
 template <class Operation, class Candidate>
-    requires Operation::gates_handlers
 struct timewheel::asio::associated_executor<timewheel::detail::gated_handler<Operation>, Candidate>
 {
     using gated_handler = timewheel::detail::gated_handler<Operation>;

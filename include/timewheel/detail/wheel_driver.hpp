@@ -11,12 +11,10 @@
 #include <timewheel/detail/hierarchical_wheel.hpp>
 #include <timewheel/detail/operation.hpp>
 #include <timewheel/detail/runner_set.hpp>
-#include <timewheel/detail/serial_executor.hpp>
 #include <timewheel/detail/tick_math.hpp>
 #include <timewheel/detail/tick_source.hpp>
 #include <timewheel/detail/timer_node.hpp>
 
-#include <boost/asio/execution_context.hpp>
 #include <boost/config.hpp>
 
 #include <array>
@@ -93,14 +91,6 @@ public:
         return visit_plain_executor(executor, [this](const auto& plain) {
             return source_->runs_on(typeid(plain), &plain);
         });
-    }
-
-    // Whether the caller runs on this executor, nothing else does at the same time, and it is one of
-    // the driver's own context.
-    template <class Executor>
-    bool is_alone_on(const Executor& executor, bool runs_in_turns) const
-    {
-        return runs_in_turns ? source_->is_alone() : is_in_strand(executor, *context_);
     }
 
     const tick_math<Clock>& math() const noexcept { return math_; }
@@ -182,7 +172,6 @@ private:
     // Looked at without the mutex, or seldom changed.
     const tick_math<Clock> math_;
     std::once_flag attached_;
-    const asio::execution_context* context_ = nullptr;
     std::unique_ptr<tick_source<Clock>> source_;
     alarm_setting alarm_;
     driver_counters counters_; // but for those that every wait changes

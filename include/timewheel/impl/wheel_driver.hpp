@@ -19,7 +19,6 @@ template <class Executor>
 void wheel_driver<Clock, WaitTraits>::attach(const Executor& executor)
 {
     std::call_once(attached_, [&] {
-        context_ = &context_of(executor);
         visit_base_executor(executor, [this](const auto& base) {
             using base_type = std::remove_cvref_t<decltype(base)>;
             using traits_type = alarm_traits<Clock, WaitTraits>;

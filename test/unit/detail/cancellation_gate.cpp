@@ -4,8 +4,6 @@
 
 #include <timewheel/detail/cancellation_gate.hpp>
 
-#include <timewheel/detail/serial_gate.hpp>
-
 #include <test_common/random_source.hpp>
 
 #include <boost/asio/cancellation_type.hpp>
@@ -18,11 +16,12 @@
 #include <memory>
 #include <optional>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace timewheel::test {
+
+BOOST_AUTO_TEST_SUITE(cancellation_gate)
 
 using asio::cancellation_type;
 using detail::gate_policy;
@@ -36,17 +35,14 @@ constexpr std::uint64_t total = 4;
 constexpr std::uint64_t remembered = std::uint64_t{1} << 40;
 
 /// A gate that counts its ends instead of freeing itself, and writes down what it emits.
-template <class Gate>
-class counting_gate final : public Gate
+class test_gate final : public detail::cancellation_gate
 {
 public:
-    using base = Gate;
-
     // With one reference, the test's.
-    counting_gate() : Gate(1)
+    test_gate() : detail::cancellation_gate(1)
     {
-        const typename Gate::visit making(*this, typename Gate::from_the_beginning());
-        this->slot().assign([this](asio::cancellation_type type) {
+        const visit making(*this, from_the_beginning());
+        slot().assign([this](asio::cancellation_type type) {
             signals.push_back(type);
             if (on_signal)
                 on_signal(type);
@@ -61,25 +57,20 @@ private:
     void free() noexcept override { ++frees; }
 };
 
-using test_gate = counting_gate<detail::cancellation_gate>;
-using test_serial_gate = counting_gate<detail::serial_gate>;
-using both_gates = std::tuple<test_gate, test_serial_gate>;
 using types = std::vector<cancellation_type>;
 
 }
 
-BOOST_AUTO_TEST_SUITE(cancellation_gate)
-
-BOOST_AUTO_TEST_CASE_TEMPLATE(nobody_inside, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(nobody_inside)
 {
-    Gate gate;
+    test_gate gate;
     gate.request(terminal);
     gate.request(total | partial);
     BOOST_CHECK(
         gate.signals ==
         (types{cancellation_type::terminal, cancellation_type::total | cancellation_type::partial})
     );
-    const typename Gate::visit inside(gate);
+    const visit inside(gate);
     BOOST_TEST(gate.emitted() == (terminal | total | partial));
     BOOST_TEST(gate.frees == 0);
 }
@@ -100,23 +91,23 @@ BOOST_AUTO_TEST_CASE(the_last_one_that_leaves_emits)
     BOOST_CHECK(gate.signals == types{cancellation_type::total | cancellation_type::partial});
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(bits_that_are_only_remembered, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(bits_that_are_only_remembered)
 {
-    Gate gate;
+    test_gate gate;
     gate.request(remembered | total);
     BOOST_CHECK(gate.signals == types{cancellation_type::total});
     gate.request(remembered << 1);
     BOOST_TEST(gate.signals.size() == 1u);
-    const typename Gate::visit inside(gate);
+    const visit inside(gate);
     BOOST_TEST(gate.emitted() == (remembered | remembered << 1 | total));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_visit_within_the_emission, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(a_visit_within_the_emission)
 {
-    Gate gate;
+    test_gate gate;
     gate.on_signal = [&](cancellation_type) {
-        const typename Gate::visit inside(gate);
-        const typename Gate::visit further_inside(gate);
+        const visit inside(gate);
+        const visit further_inside(gate);
         BOOST_TEST(gate.emitted() == terminal);
     };
     gate.request(terminal);
@@ -126,15 +117,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_visit_within_the_emission, Gate, both_gates)
     BOOST_TEST(gate.signals.size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_request_within_the_emission, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(a_request_within_the_emission)
 {
-    Gate gate;
+    test_gate gate;
     int depth = 0;
     gate.on_signal = [&](cancellation_type type) {
         BOOST_TEST(++depth == 1);
         if (type == cancellation_type::terminal) {
             gate.request(partial);
-            const typename Gate::visit inside(gate);
+            const visit inside(gate);
             gate.request(total);
         }
         BOOST_TEST(gate.signals.size() == (type == cancellation_type::terminal ? 1u : 2u));
@@ -208,12 +199,12 @@ BOOST_AUTO_TEST_CASE(close_ends_the_visits_of_the_thread)
     BOOST_TEST(other.signals.empty());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(close_within_the_emission, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(close_within_the_emission)
 {
-    Gate gate;
+    test_gate gate;
     gate.on_signal = [&](cancellation_type) {
         gate.request(total);
-        const typename Gate::visit inside(gate);
+        const visit inside(gate);
         gate.close(0);
     };
     gate.add_reference();
@@ -295,14 +286,13 @@ BOOST_AUTO_TEST_CASE(close_gives_back_references)
     BOOST_TEST(last.frees == 1);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(whoever_makes_the_gate_is_inside, Gate, both_gates)
+BOOST_AUTO_TEST_CASE(whoever_makes_the_gate_is_inside)
 {
-    using base = typename Gate::base;
-    struct maker final : base
+    struct maker final : detail::cancellation_gate
     {
-        maker() : base(2)
+        maker() : detail::cancellation_gate(2)
         {
-            this->slot().assign([this](asio::cancellation_type) { ++signals; });
+            slot().assign([this](asio::cancellation_type) { ++signals; });
         }
         void free() noexcept override { ++frees; }
 
@@ -310,8 +300,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(whoever_makes_the_gate_is_inside, Gate, both_gates
         int frees = 0;
     } gate;
     {
-        const typename Gate::visit first(gate, typename Gate::from_the_beginning());
-        const typename Gate::visit second(gate);
+        const visit first(gate, maker::from_the_beginning());
+        const visit second(gate);
         gate.request(terminal);
         BOOST_TEST(gate.signals == 0);
     }
@@ -455,108 +445,6 @@ BOOST_AUTO_TEST_CASE(the_policy_keeps_the_gate)
     kept();
     BOOST_TEST(executed == 1);
     kept = nullptr;
-    BOOST_TEST(gate.frees == 1);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(serial_gate)
-
-namespace {
-
-/// A gate whose operation is still being started.
-struct starting_gate final : detail::serial_gate
-{
-    // With one reference, the test's.
-    starting_gate() : detail::serial_gate(1) {}
-    void free() noexcept override { ++frees; }
-
-    int frees = 0;
-};
-
-using start = detail::serial_gate::visit;
-constexpr detail::serial_gate::from_the_beginning from_the_beginning;
-
-}
-
-// Within a handler of the operation there is nobody to wait for.
-BOOST_AUTO_TEST_CASE(a_request_within_a_visit_is_not_held_back)
-{
-    test_serial_gate gate;
-    const start inside(gate);
-    gate.request(total);
-    BOOST_CHECK(gate.signals == types{cancellation_type::total});
-}
-
-BOOST_AUTO_TEST_CASE(requests_during_the_start_come_together)
-{
-    starting_gate gate;
-    types signals;
-    gate.slot().assign([&](asio::cancellation_type type) { signals.push_back(type); });
-    {
-        const start starting(gate, from_the_beginning);
-        gate.request(total);
-        gate.request(partial);
-        BOOST_TEST(signals.empty());
-        BOOST_TEST(gate.emitted() == 0u);
-    }
-    BOOST_CHECK(signals == types{cancellation_type::total | cancellation_type::partial});
-    BOOST_TEST(gate.frees == 0);
-}
-
-// An operation that completes while it is being started: who starts it may still use the slot.
-BOOST_AUTO_TEST_CASE(close_during_the_start)
-{
-    const auto held = std::make_shared<int>();
-    starting_gate gate;
-    {
-        const start starting(gate, from_the_beginning);
-        gate.slot().assign([held](asio::cancellation_type) {});
-        gate.request(terminal);
-        gate.close(1);
-        BOOST_TEST(held.use_count() == 2);
-        BOOST_TEST(gate.frees == 0);
-    }
-    BOOST_TEST(gate.emitted() == 0u);
-    BOOST_TEST(gate.frees == 1);
-}
-
-BOOST_AUTO_TEST_CASE(close_frees_what_is_in_the_slot)
-{
-    const auto held = std::make_shared<int>();
-    test_serial_gate gate;
-    gate.slot().assign([held](asio::cancellation_type) {});
-    gate.close(0);
-    BOOST_TEST(held.use_count() == 1);
-    gate.request(terminal);
-    BOOST_TEST(gate.emitted() == 0u);
-    BOOST_TEST(gate.frees == 0);
-}
-
-// What is being called stays.
-BOOST_AUTO_TEST_CASE(close_within_the_emission_leaves_the_slot)
-{
-    const auto held = std::make_shared<int>();
-    test_serial_gate gate;
-    gate.slot().assign([&gate, held](asio::cancellation_type) {
-        gate.close(1);
-        BOOST_TEST(held.use_count() == 2);
-    });
-    gate.add_reference();
-    gate.request(terminal);
-    BOOST_TEST(gate.frees == 0);
-    gate.release();
-    BOOST_TEST(gate.frees == 1);
-}
-
-BOOST_AUTO_TEST_CASE(close_gives_references_back)
-{
-    test_serial_gate gate;
-    gate.add_reference();
-    gate.add_reference();
-    gate.close(2);
-    BOOST_TEST(gate.frees == 0);
-    gate.release();
     BOOST_TEST(gate.frees == 1);
 }
 
