@@ -232,12 +232,17 @@ private:
 
         void operator()(asio::cancellation_type_t type)
         {
-            if (!this->is_linked() || type == asio::cancellation_type::none)
+            if (type == asio::cancellation_type::none)
                 return;
-            op_.add_reference();
-            auto& op = op_; // what is emitted may end both the operation and this
-            op.request(static_cast<std::uint32_t>(type));
-            op.release();
+            timed_operation* op = nullptr; // what is emitted may end both the operation and this
+            this->with_operation([&] {
+                op = &op_;
+                op->add_reference();
+            });
+            if (!op)
+                return;
+            op->request(static_cast<std::uint32_t>(type));
+            op->release();
         }
 
     private:

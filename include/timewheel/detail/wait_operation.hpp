@@ -184,8 +184,8 @@ private:
             constexpr auto understood = asio::cancellation_type::terminal |
                                         asio::cancellation_type::partial |
                                         asio::cancellation_type::total;
-            if (this->is_linked() && (type & understood) != asio::cancellation_type::none)
-                cancel_(op_);
+            if ((type & understood) != asio::cancellation_type::none)
+                this->with_operation([this] { cancel_(op_); });
         }
 
     private:
@@ -214,6 +214,7 @@ private:
     static void finish(operation* base, bool run)
     {
         auto& op = *static_cast<wait_operation*>(base);
+        op.signal_.untie(); // the driver need not be there for a signal that comes later
         if (run) {
             op.work_.submit(op);
         } else {

@@ -228,6 +228,51 @@ BOOST_AUTO_TEST_CASE(signal_comes_too_late_for_what_was_handed_out)
     BOOST_TEST(result.done());
 }
 
+// The handler waits in another context when that of the timer goes away.
+BOOST_AUTO_TEST_CASE(signal_finds_the_driver_gone_before_the_handler_runs)
+{
+    struct tag;
+    asio::cancellation_signal signal;
+    int calls = 0;
+    {
+        asio::io_context gone;
+        virtual_timer<tag> t(gone, 0s);
+        t.async_wait(asio::bind_cancellation_slot(
+            signal.slot(), asio::bind_executor(ctx, [&](error_code ec) { calls += !ec; })
+        ));
+        gone.poll();
+    }
+    signal.emit(asio::cancellation_type::all);
+    BOOST_TEST(calls == 0);
+    ctx.poll();
+    BOOST_TEST(calls == 1);
+}
+
+// The slot may be gone while the wait is pending, and while its handler is on its way.
+BOOST_AUTO_TEST_CASE(slot_goes_first)
+{
+    struct tag;
+    for (const bool is_due : {false, true}) {
+        ctx.restart();
+        asio::io_context own;
+        virtual_timer<tag> t(own, 1s);
+        int calls = 0;
+        {
+            asio::cancellation_signal signal;
+            t.async_wait(asio::bind_cancellation_slot(
+                signal.slot(), asio::bind_executor(ctx, [&](error_code ec) { calls += !ec; })
+            ));
+            if (is_due)
+                timewheel::manual_clock<tag>::advance(1s);
+            own.poll();
+        }
+        timewheel::manual_clock<tag>::advance(1s);
+        own.poll();
+        ctx.poll();
+        BOOST_TEST(calls == 1);
+    }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }
