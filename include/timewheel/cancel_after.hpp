@@ -6,6 +6,7 @@
 #define TIMEWHEEL_CANCEL_AFTER_HPP
 
 #include <timewheel/config.hpp>
+#include <timewheel/detail/bound_deadline.hpp>
 #include <timewheel/detail/deadline_token.hpp>
 
 #include <boost/asio/cancellation_type.hpp>
@@ -46,6 +47,10 @@ namespace timewheel {
     intermediate handler, follows right after that, on the same thread. To the I/O object, it is a
     use like any other: what else uses it at the same time, such as a call of `close()`, belongs on
     the same strand.
+
+    **Binders.** What `bind_executor` and `bind_cancellation_slot` bind around an adapter is the
+    handler's, as if it were bound within. With an adapter of another kind in between, it has to be
+    bound within.
 
     **Memory.** One block, from a cache of the thread. The handler's allocator is left to the operation
     itself, because the deadline may be on its way when the handler is called.

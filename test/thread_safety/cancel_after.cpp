@@ -5,9 +5,9 @@
 // Operations with tiny deadlines on a context that several threads run, without a strand: waits,
 // composed operations, reads and writes, from the threads of the context and from others, with
 // signals of a parent at the same time where the rules of Asio allow one. The same in strands, and with
-// handlers that are bound to another context. Each must end exactly once
-// and in a way that is possible. Then the gate behind it all by itself. Says what went wrong and
-// returns 1, else 0; meant to be run with a thread sanitizer as well.
+// handlers that are bound to another context. Each must end exactly once and in a way that is possible.
+// Then the gate behind it all by itself. Says what went wrong and returns 1, else 0; meant to be run
+// with a thread sanitizer as well.
 
 #include <timewheel/cancel_after.hpp>
 
@@ -17,6 +17,7 @@
 #include <test_common/random_source.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
@@ -304,14 +305,15 @@ void check_handlers_in_strands()
     });
 }
 
-// The adapter does not see the executor that its result is bound to: the signal comes in the strand of the
-// timer, and the handler is called in a pool.
-void check_outer_executors()
+// Bound to an executor around the adapter or within it: the handler is called in a pool, the timer's
+// signal comes from there, and the timer is used in a strand.
+template <class Timer, class Bind>
+void check_waits_bound_to_a_pool(const char* what, Bind bind)
 {
     crew all(crew_size);
     asio::thread_pool pool(2);
     account ends;
-    const time_limit limit(500ms);
+    const time_limit limit(300ms);
     const auto strand = asio::make_strand(all.context);
     steady_timer pause(strand);
     std::function<void()> start_some = [&] {
@@ -319,15 +321,9 @@ void check_outer_executors()
             return;
         for (int i = 0; i != 20; ++i) {
             ++ends.started;
-            const auto timer = std::make_shared<asio::steady_timer>(
-                strand, std::chrono::microseconds(900 + i * 15)
-            );
-            timer->async_wait(asio::bind_executor(
-                pool,
-                timewheel::timeout_after(
-                    strand, 1ms, [timer, &ends](error_code ec) { ends.count(ec); }
-                )
-            ));
+            const auto timer =
+                std::make_shared<Timer>(strand, std::chrono::microseconds(900 + i * 15));
+            timer->async_wait(bind(pool, [timer, &ends](error_code ec) { ends.count(ec); }));
         }
         pause.expires_after(500us);
         pause.async_wait([&](error_code) { start_some(); });
@@ -335,7 +331,61 @@ void check_outer_executors()
     asio::post(strand, [&] { start_some(); });
     all.join();
     pool.join();
-    ends.close("outer executors");
+    ends.close(what);
+}
+
+template <class Timer>
+void check_bound_waits()
+{
+    check_waits_bound_to_a_pool<Timer>("bound around a deadline", [](auto& pool, auto handler) {
+        return asio::bind_executor(pool, timewheel::timeout_after(1ms, std::move(handler)));
+    });
+    check_waits_bound_to_a_pool<Timer>("bound within a deadline", [](auto& pool, auto handler) {
+        return timewheel::timeout_after(1ms, asio::bind_executor(pool, std::move(handler)));
+    });
+    // Another adapter hides from this one what is bound around both: of a wait, even that is safe.
+    check_waits_bound_to_a_pool<Timer>("bound around two adapters", [](auto& pool, auto handler) {
+        return asio::bind_executor(
+            pool,
+            asio::append(
+                timewheel::timeout_after(
+                    pool, 1ms, [handler](error_code ec, int) mutable { handler(ec); }
+                ),
+                0
+            )
+        );
+    });
+}
+
+// Steps of an operation in a strand that is bound around the adapter.
+void check_bound_steps()
+{
+    crew all(crew_size);
+    account ends;
+    const time_limit limit(500ms);
+    std::function<void(asio::strand<asio::io_context::executor_type>, random_source)> next;
+    next = [&](auto strand, random_source random) {
+        if (limit.is_over())
+            return;
+        ++ends.started;
+        const auto deadline = any_time(random);
+        const auto step = any_time(random) / 3;
+        const auto handler = [&next, &ends, strand, random](error_code ec) {
+            ends.count(ec);
+            next(strand, random);
+        };
+        async_three_waits(
+            all.context.get_executor(),
+            step,
+            asio::bind_executor(strand, timewheel::timeout_after(deadline, handler))
+        );
+    };
+    for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+        const auto strand = asio::make_strand(all.context);
+        asio::post(strand, [&next, strand, seed] { next(strand, random_source(seed)); });
+    }
+    all.join();
+    ends.close("bound steps");
 }
 
 // Whole blocks through a pipe, one end of which is now and then slow.
@@ -633,7 +683,9 @@ int main()
     check_futures();
     check_handlers_anywhere();
     check_handlers_in_strands();
-    check_outer_executors();
+    check_bound_waits<asio::steady_timer>();
+    check_bound_waits<steady_timer>();
+    check_bound_steps();
     check_pipes();
     check_parents();
     check_shutdown();
