@@ -396,6 +396,7 @@ def write_chapter(root, made_with, results, load, commit_measured):
         "How many times Asio's timer takes as long, or, where it says at most, how many times ours "
         "takes as much. The deadline of an operation is what `cancel_after` adds to the operation.\n",
         table("5,>2,>2,>2,^1", ["workload", "must", "aim", "measured", "reached"], target_rows),
+        "What bounds those that are out of reach is told in <<_what_bounds_the_speed>>.\n",
         "=== Where Asio's timer is as good, or better\n",
         *lost,
         "",

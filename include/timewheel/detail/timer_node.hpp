@@ -16,7 +16,6 @@
 
 namespace timewheel::detail {
 
-// What a driver files in its wheel, for every kind of timer. All is guarded by the driver's mutex.
 // What a driver tells the nodes that are due. A driver for Clock tells them a clock_due_moment<Clock>.
 struct due_moment
 {
@@ -30,6 +29,7 @@ struct clock_due_moment : due_moment
     const tick_math<Clock>& math;
 };
 
+// What a driver files in its wheel, for every kind of timer. All is guarded by the driver's mutex.
 class driver_node : public wheel_node
 {
 public:
