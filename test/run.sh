@@ -77,7 +77,7 @@ done
 presets=${presets:- dev}
 
 packages="g++ cmake ninja-build ccache pkgconf python3
-    libboost1.81-dev libboost-test1.81-dev libboost-program-options1.81-dev"
+    libboost1.81-dev libboost-context1.81-dev libboost-program-options1.81-dev libboost-test1.81-dev"
 case $presets in
 *clang* | *asan* | *tsan*) packages="$packages clang-14 libclang-rt-14-dev" ;;
 esac

@@ -132,8 +132,8 @@ void wheel_driver<Clock, WaitTraits>::finish(lock_type& lock)
         add_runners();
 }
 
-// The same if one operation has become ready in it. If something else still waits, alarm and work stay as they are, and
-// if no turn is queued to look what there is to do, this is all.
+// The same if one operation has become ready in it. If something else still waits, alarm and work stay
+// as they are, and if no turn is queued to look what there is to do, this is all.
 template <class Clock, class WaitTraits>
 void wheel_driver<Clock, WaitTraits>::finish_with(lock_type& lock, const ended_operation& ended)
 {
