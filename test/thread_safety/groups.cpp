@@ -8,6 +8,7 @@
 #include <timewheel/repeating_timer.hpp>
 #include <timewheel/sleep.hpp>
 #include <timewheel/steady_timer.hpp>
+#include <timewheel/wheel.hpp>
 
 #include "harness.hpp"
 
@@ -180,6 +181,32 @@ void check_deadlines()
     });
 }
 
+void check_jobs()
+{
+    struct owned
+    {
+        owned(workshop& shop, random_source& random)
+            : timer(shop.ctx, some_time(random))
+            , jobs(shop.ctx, shop.pool, {.tick = 10us})
+        {
+            jobs.start();
+        }
+
+        steady_timer timer;
+        wheel<> jobs;
+    };
+    run_groups("jobs", [](workshop& shop, random_source& random, auto handler) {
+        const auto all = std::make_shared<owned>(shop, random);
+        const auto job = [] {};
+        start_group(
+            [all, handler](const auto&...) { handler(); },
+            all->timer.async_wait(asio::deferred),
+            all->jobs.async_run_after(some_time(random), job, asio::deferred),
+            all->jobs.async_repeat(some_time(random), job, {.count = 3}, asio::deferred)
+        );
+    });
+}
+
 // The handler is on its way in a pool when the context of the timer has gone, and the signal comes.
 void check_late_signals()
 {
@@ -260,6 +287,7 @@ int main()
     check_waits_in_a_pool();
     check_other_waits();
     check_deadlines();
+    check_jobs();
     check_late_signals();
     check_ties();
 }
