@@ -63,12 +63,38 @@ auto bind_within(Binder& binder, Bind bind)
     return bind_within<Initiation>(inside_out, bind);
 }
 
+// Bind what is bound around everything, which is what counts. An inner binder of the kind is taken off:
+// that of Boost 1.81 can't be built around another one.
+template <class Executor, class Token>
+auto bind_outer_executor(const Executor& executor, Token token)
+{
+    return asio::bind_executor(executor, std::move(token));
+}
+
+template <class Executor, class Token, class Inner>
+auto bind_outer_executor(const Executor& executor, asio::executor_binder<Token, Inner> token)
+{
+    return bind_outer_executor(executor, std::move(token.get()));
+}
+
+template <class Slot, class Token>
+auto bind_outer_slot(const Slot& slot, Token token)
+{
+    return asio::bind_cancellation_slot(slot, std::move(token));
+}
+
+template <class Slot, class Token, class Inner>
+auto bind_outer_slot(const Slot& slot, asio::cancellation_slot_binder<Token, Inner> token)
+{
+    return bind_outer_slot(slot, std::move(token.get()));
+}
+
 // An adapter of the bound token instead of the bound adapter. Takes the token.
 template <class Initiation, token_with_deadline Token, class Executor>
 auto bind_within(asio::executor_binder<Token, Executor>& binder)
 {
     return bind_within<Initiation>(binder.get(), [&](auto token) {
-        return asio::bind_executor(binder.get_executor(), std::move(token));
+        return bind_outer_executor(binder.get_executor(), std::move(token));
     });
 }
 
@@ -76,9 +102,13 @@ template <class Initiation, token_with_deadline Token, class Slot>
 auto bind_within(asio::cancellation_slot_binder<Token, Slot>& binder)
 {
     return bind_within<Initiation>(binder.get(), [&](auto token) {
-        return asio::bind_cancellation_slot(binder.get_cancellation_slot(), std::move(token));
+        return bind_outer_slot(binder.get_cancellation_slot(), std::move(token));
     });
 }
+
+template <class Initiation, class Binder>
+using bound_within =
+    decltype(bind_within<Initiation>(std::declval<std::remove_cvref_t<Binder>&>()));
 
 // The async_result of such a binder.
 template <class Signature>
@@ -86,6 +116,11 @@ struct initiate_bound_within
 {
     template <class Initiation, class Binder, class... Arguments>
     static auto initiate(Initiation&& initiation, Binder&& binder, Arguments&&... arguments)
+        -> decltype(asio::async_initiate<bound_within<Initiation, Binder>, Signature>(
+            std::forward<Initiation>(initiation),
+            std::declval<bound_within<Initiation, Binder>&>(),
+            std::forward<Arguments>(arguments)...
+        ))
     {
         auto taken = std::forward<Binder>(binder); // a token that is kept may be used again
         auto token = bind_within<Initiation>(taken);

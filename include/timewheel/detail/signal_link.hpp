@@ -34,22 +34,23 @@ public:
 
         ~peer()
         {
-            if (state_.load() == state::untied || !hold() || link_->peer_.exchange(nullptr))
-                return;
+            if (!hold() || link_->peer_.exchange(nullptr))
+                return; // untied by the operation, or now by this end
             // The operation has seen this end, and is about to untie it.
             let_go();
             while (state_.load() != state::untied)
                 std::this_thread::yield();
         }
 
-        // Calls `function` if the operation is there; it stays until that returns.
+        // Calls `function` if the operation is there, which stays until that returns. Returns whether.
         template <class Function>
-        void with_operation(Function function)
+        bool with_operation(Function function)
         {
             if (!hold())
-                return;
+                return false;
             const holder held{*this};
             function();
+            return true;
         }
 
     private:

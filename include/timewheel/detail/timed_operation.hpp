@@ -234,15 +234,11 @@ private:
         {
             if (type == asio::cancellation_type::none)
                 return;
-            timed_operation* op = nullptr; // what is emitted may end both the operation and this
-            this->with_operation([&] {
-                op = &op_;
-                op->add_reference();
-            });
-            if (!op)
+            timed_operation& op = op_; // what is emitted may end both the operation and this
+            if (!this->with_operation([&] { op.add_reference(); }))
                 return;
-            op->request(static_cast<std::uint32_t>(type));
-            op->release();
+            op.request(static_cast<std::uint32_t>(type));
+            op.release();
         }
 
     private:

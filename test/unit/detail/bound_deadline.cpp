@@ -143,6 +143,66 @@ BOOST_AUTO_TEST_CASE(a_bound_adapter_in_another_one)
     BOOST_TEST(calls == 1);
 }
 
+// Tokens are checked with an initiation that tells no executor.
+BOOST_AUTO_TEST_CASE(timers_and_plain_functions)
+{
+    struct tag;
+    using clock = manual_clock<tag>;
+    virtual_timer<tag> timer(ctx, 1h);
+    asio::cancellation_signal parent;
+    int calls = 0;
+    const auto handler = [&](error_code ec) { calls += ec == timed_out; };
+    timer.async_wait(bind_cancellation_slot(parent.slot(), timeout_after<clock>(1ms, handler)));
+    timer.async_wait(bind_executor(ctx, timeout_after<clock>(1ms, handler)));
+    clock::advance(1ms);
+    poll_until_quiet(ctx);
+    BOOST_TEST(calls == 2);
+
+    struct no_function
+    {};
+    using no_token = asio::executor_binder<no_function, asio::io_context::executor_type>;
+    using unfit = asio::executor_binder<
+        decltype(timeout_after<clock>(1ms, std::declval<no_token>())),
+        asio::io_context::executor_type>;
+    static_assert(!asio::completion_token_for<unfit, void(error_code)>);
+}
+
+// As always in Asio, the outer binder is the one that counts.
+BOOST_AUTO_TEST_CASE(binders_around_and_within)
+{
+    struct tag;
+    using clock = manual_clock<tag>;
+    const tracker_executor<asio::io_context::executor_type> executor(ctx.get_executor());
+    virtual_timer<tag> timer(ctx, 1h);
+    asio::cancellation_signal outer, inner;
+    int calls = 0;
+    timer.async_wait(bind_executor(
+        executor,
+        timeout_after<clock>(
+            1ms,
+            bind_executor(
+                ctx, [&](error_code ec) { calls += executor.running_here() && ec == timed_out; }
+            )
+        )
+    ));
+    timer.async_wait(bind_cancellation_slot(
+        outer.slot(),
+        timeout_after<clock>(
+            1h,
+            bind_cancellation_slot(
+                inner.slot(), [&](error_code ec) { calls += ec == asio::error::operation_aborted; }
+            )
+        )
+    ));
+    inner.emit(cancellation_type::terminal);
+    clock::advance(1ms);
+    poll_until_quiet(ctx);
+    BOOST_TEST(calls == 1);
+    outer.emit(cancellation_type::terminal);
+    poll_until_quiet(ctx);
+    BOOST_TEST(calls == 2);
+}
+
 BOOST_AUTO_TEST_CASE(handlers_that_can_only_be_moved)
 {
     struct tag;
